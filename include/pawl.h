@@ -1,0 +1,718 @@
+/* Pawl: durable tasks under fenced leases, in a library.
+ *
+ * A program adds tasks to queues; workers claim them. A claim is a lease with an epoch: a number that
+ * grows with every hand-out, so that whoever has lost a task can change nothing any more. Every change is
+ * one transaction, on disk before the call returns. Killed at any instruction, nothing acknowledged is
+ * lost and nothing is stuck.
+ *
+ * Conventions, which hold for every function unless it says otherwise:
+ *   results   a function that can fail returns enum pawl_code; PAWL_OK is 0. Outputs are written on
+ *             PAWL_OK only. Finding nothing is PAWL_OK with a count of 0, except where one task, named
+ *             by its id, is missing: PAWL_NOT_FOUND.
+ *   err       may be NULL; else it receives the code and a sentence for a person.
+ *   text      struct pawl_str: UTF-8, pointer and length, not NUL-terminated; borrowed for the call.
+ *             NULL with length 0 means "not given".
+ *   keep      what a call returns lives in this arena until it is reset or closed.
+ *   options   plain structs in which zero means the default. They start with their size, set by their
+ *             ..._INIT macro, and only grow at the end.
+ *   times     int64_t milliseconds; an instant ends in _at_ms and counts from 1970; 0 means none.
+ *   JSON      goes in and out as text. It is checked (UTF-8, depth, no duplicate keys), stored and given
+ *             back as the bytes that came.
+ *   threads   any thread may use a struct pawl at any time; an arena belongs to one thread at a time.
+ *   globals   there are none: no signal handler, no exit, nothing written to a terminal.
+ *
+ * Codes that any call may return besides those listed with it: PAWL_BUSY, PAWL_UNKNOWN_OUTCOME, PAWL_IO,
+ * PAWL_CORRUPT, PAWL_NO_MEMORY, PAWL_MISUSE. After PAWL_BUSY nothing was committed. After
+ * PAWL_UNKNOWN_OUTCOME it may have been; every call is safe to repeat (docs/store.md has the table). */
+#ifndef PAWL_H
+#define PAWL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PAWL_API __attribute__((visibility("default")))
+#define PAWL_MUST_USE __attribute__((warn_unused_result))
+#else
+#define PAWL_API
+#define PAWL_MUST_USE
+#endif
+
+/* What the ..._INIT macros are made of: the size, all else zero. */
+#ifdef __cplusplus
+#define PAWL_INIT_OF(type) {sizeof(type)}
+#else
+#define PAWL_INIT_OF(type) {.size = sizeof(type)}
+#endif
+
+#define PAWL_VERSION_NUMBER 100 /* major * 10000 + minor * 100 + patch */
+#define PAWL_VERSION_TEXT "0.1.0"
+
+/* The version of the library that is running, as PAWL_VERSION_NUMBER. */
+PAWL_API int32_t pawl_version_number(void);
+
+/* ---- Text, codes, errors, memory ------------------------------------------------------------------- */
+
+struct pawl_str {
+    const char *ptr; /* borrowed; may hold zero bytes in payloads */
+    size_t len;
+};
+
+/* Numbers are stable for ever. */
+enum pawl_code {
+    PAWL_OK = 0,
+    PAWL_INVALID = 1,
+    PAWL_UNAUTHENTICATED = 2,
+    PAWL_FORBIDDEN = 3,
+    PAWL_NOT_FOUND = 4,
+    PAWL_CONFLICT = 5,
+    PAWL_STATE = 6,
+    PAWL_LEASE_LOST = 7,
+    PAWL_LEASE_ACTIVE = 8,
+    PAWL_NOT_READY = 9,
+    PAWL_TOO_LARGE = 10,
+    PAWL_LIMIT = 11,
+    PAWL_BUSY = 12,
+    PAWL_UNKNOWN_OUTCOME = 13,
+    PAWL_IO = 14,
+    PAWL_CORRUPT = 15,
+    PAWL_NO_MEMORY = 16,
+    PAWL_TIMEOUT = 17,
+    PAWL_UNSUPPORTED = 18,
+    PAWL_MISUSE = 19
+};
+
+/* The name without its prefix ("LEASE_LOST") and the sentence of a code; "UNKNOWN" for a number that is
+ * none. Static text. */
+PAWL_API const char *pawl_code_name(enum pawl_code code);
+PAWL_API const char *pawl_code_text(enum pawl_code code);
+/* Whether the same call may simply be made again later. */
+PAWL_API bool pawl_code_repeats(enum pawl_code code);
+
+enum { PAWL_ERROR_TEXT_BYTES_MAX = 511 };
+
+struct pawl_error {
+    enum pawl_code code;
+    int64_t until_at_ms; /* PAWL_NOT_READY: when it can be tried again; 0 = not known */
+    char text[PAWL_ERROR_TEXT_BYTES_MAX + 1]; /* NUL-terminated; cut, never allocated */
+};
+
+/* Memory for what calls return: blocks that are given back all at once.
+ *
+ *   budget_bytes  more than this is PAWL_TOO_LARGE; 0 means PAWL_ARENA_BYTES_DEFAULT
+ *   fails         PAWL_NO_MEMORY */
+enum { PAWL_ARENA_BYTES_DEFAULT = 64 * 1024 * 1024 };
+struct pawl_arena;
+PAWL_API enum pawl_code pawl_arena_open(struct pawl_arena **out, size_t budget_bytes) PAWL_MUST_USE;
+PAWL_API void pawl_arena_reset(struct pawl_arena *arena);
+PAWL_API void pawl_arena_close(struct pawl_arena *arena); /* takes NULL */
+
+/* ---- The outside world; systems level, may change in a minor version -------------------------------- */
+
+/* Clocks and chance as the library may see them. Given at open, borrowed until close; called from the
+ * library's threads. Simulation and tests replace them. */
+struct pawl_env {
+    void *self;
+    int64_t (*wall_ms)(void *self); /* since 1970; may jump; for calendar times only */
+    int64_t (*boot_ms)(void *self); /* never goes back; for leases, timers and waits */
+    uint64_t (*random)(void *self);
+    struct pawl_str boot_id; /* boot_ms means nothing to another boot */
+    struct pawl_str host_id;
+};
+
+/* ---- Words ------------------------------------------------------------------------------------------ */
+
+/* States of a task. The numbers are stored: never renumbered. */
+enum pawl_task_state {
+    PAWL_TASK_PENDING = 0,          /* created, not offered to workers */
+    PAWL_TASK_QUEUED = 1,           /* offered; perhaps deferred or blocked */
+    PAWL_TASK_RUNNING = 2,          /* leased to one owner under one epoch */
+    PAWL_TASK_PAUSED = 3,           /* withdrawn for a while */
+    PAWL_TASK_RECOVERY_PENDING = 4, /* lease over and fenced, outcome not known yet */
+    PAWL_TASK_COMPLETED = 5,        /* terminal */
+    PAWL_TASK_FAILED = 6,           /* terminal; an operator may move it on */
+    PAWL_TASK_CANCELLED = 7,        /* terminal */
+    PAWL_TASK_DEAD_LETTER = 8       /* terminal: retries spent; an operator may move it on */
+};
+
+enum pawl_dependency_policy {      /* what becomes of a task whose dependency can no longer complete */
+    PAWL_DEPENDENCY_BLOCK = 0,  /* it waits, visibly blocked, until the dependency completes after all */
+    PAWL_DEPENDENCY_CANCEL = 1, /* it is cancelled with a reason */
+    PAWL_DEPENDENCY_IGNORE = 2  /* the dependency counts as satisfied */
+};
+
+enum pawl_control { /* an operator's wish, waiting for the holder of a lease */
+    PAWL_CONTROL_NONE = 0,
+    PAWL_CONTROL_PAUSE = 1,
+    PAWL_CONTROL_CANCEL = 2
+};
+
+enum pawl_backoff { /* how the delay of retry n (from 1) follows from the base delay */
+    PAWL_BACKOFF_EXPONENTIAL = 0, /* base * 2^(n-1) */
+    PAWL_BACKOFF_LINEAR = 1,      /* base * n */
+    PAWL_BACKOFF_FIXED = 2        /* base */
+};
+
+/* The name of a state ("QUEUED"), and back; parse returns false for what is no state. */
+PAWL_API const char *pawl_task_state_name(enum pawl_task_state state);
+PAWL_API bool pawl_task_state_parse(struct pawl_str name, enum pawl_task_state *out);
+PAWL_API bool pawl_task_state_is_terminal(enum pawl_task_state state);
+
+/* ---- Limits ------------------------------------------------------------------------------------------ */
+
+enum {
+    PAWL_TASK_ID_BYTES_MAX = 64,
+    PAWL_QUEUE_NAME_BYTES_MAX = 64,
+    PAWL_WORKER_ID_BYTES_MAX = 128,
+    PAWL_KEY_BYTES_MAX = 256, /* idempotency keys and request ids */
+    PAWL_TITLE_POINTS_MAX = 256,
+    PAWL_GOAL_BYTES_MAX = 64 * 1024,
+    PAWL_PAYLOAD_BYTES_MAX = 10 * 1024 * 1024, /* input, result, state of a checkpoint */
+    PAWL_METADATA_BYTES_MAX = 64 * 1024,
+    PAWL_ERROR_BYTES_MAX = 64 * 1024,
+    PAWL_REASON_BYTES_MAX = 4 * 1024, /* a reason, a note, an actor */
+    PAWL_LOG_LINE_BYTES_MAX = 64 * 1024,
+    PAWL_DEPENDENCIES_MAX = 256,
+    PAWL_BATCH_MAX = 1000, /* members of a batch: creates, claims, renewals, rows of a page */
+    PAWL_BATCH_BYTES_MAX = 16 * 1024 * 1024,
+    PAWL_RETRIES_MAX = 1000,
+    PAWL_PRIORITY_MAX = 99,
+    PAWL_LEASE_MS_MIN = 100,
+    PAWL_WAIT_MS_MAX = 60 * 1000
+};
+
+/* ---- Events ------------------------------------------------------------------------------------------ */
+
+/* One row a transition: history, outbox, live listeners and audit are views of it. Committed with the
+ * change it tells of; positions are the order of commits. */
+struct pawl_event {
+    int64_t position;
+    struct pawl_str id;      /* UUID text */
+    struct pawl_str task_id;
+    struct pawl_str queue;
+    int64_t sequence;        /* 1, 2, 3 ... for each task */
+    int64_t at_ms;
+    struct pawl_str type;    /* "task_created", "task_queued", ...; docs/store.md lists them */
+    struct pawl_str action;  /* name in the task's history ("paused", "retry_scheduled") or empty */
+    enum pawl_task_state state;
+    int64_t epoch;
+    int64_t version;
+    double progress;
+    int32_t retries;
+    int64_t next_retry_at_ms;
+    bool success;
+    int64_t duration_ms;     /* of the attempt, where one ended */
+    struct pawl_str actor;   /* worker id or operator; may be empty */
+    struct pawl_str cause;   /* "resumed", "released", "recovered", ...; may be empty */
+    struct pawl_str detail;  /* for people; at most 1024 code points */
+    struct pawl_str title;
+    struct pawl_str correlation_id;
+    bool has_gap; /* listeners: events before this one were dropped, because the listener was too slow */
+};
+
+/* Hears of every committed event of this handle's own steps, in order, after the commit and outside every
+ * lock, on a thread of its own, so that a slow one harms only itself: beyond PAWL_LISTENER_EVENTS_MAX waiting
+ * events the oldest are dropped. Of a driven handle it is called by pawl_step and by the calls themselves.
+ * Events are borrowed for the call. It may call back into the handle, but not close it. */
+enum { PAWL_LISTENER_EVENTS_MAX = 1024 };
+struct pawl_listener {
+    void *self;
+    void (*heard)(void *self, const struct pawl_event *event);
+};
+
+/* ---- Opening ----------------------------------------------------------------------------------------- */
+
+struct pawl; /* an open store with its engine */
+
+enum pawl_log_level { PAWL_LOG_ERROR = 0, PAWL_LOG_WARN = 1, PAWL_LOG_INFO = 2, PAWL_LOG_DEBUG = 3 };
+
+struct pawl_options {
+    size_t size;
+    struct pawl_str store;      /* path of a SQLite file, or "postgres://..."; created if missing */
+    bool must_exist;            /* a missing file is PAWL_NOT_FOUND instead of being created */
+    bool driven;                /* no threads: the host calls pawl_step; see there */
+    bool no_timers;             /* leave what comes due to other processes; continuations of own calls run */
+    int64_t lease_ms;           /* lease of claims that name none, in queues that name none; 0 = 60 s */
+    struct pawl_str correlation_id; /* for tasks of calls that name none; may be empty */
+    const struct pawl_env *env; /* NULL = the real world */
+    const struct pawl_listener *listeners; /* copied */
+    size_t listener_count;
+    /* called once for every completion this handle's steps commit, after the commit; may be NULL */
+    void (*on_completed)(void *self, struct pawl_str title, struct pawl_str result_start);
+    void *on_completed_self;
+    /* structured log events as one logfmt line each; NULL = no log */
+    void (*log)(void *self, enum pawl_log_level level, struct pawl_str line);
+    void *log_self;
+};
+#define PAWL_OPTIONS_INIT PAWL_INIT_OF(struct pawl_options)
+
+/* Opens the store and starts the engine.
+ *
+ *   fails  PAWL_NOT_FOUND    must_exist and there is no file
+ *          PAWL_UNSUPPORTED  not a store of ours, one of a newer version, or a network file system
+ *          PAWL_CORRUPT      the file is damaged */
+PAWL_API enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *options,
+                                  struct pawl_error *err) PAWL_MUST_USE;
+
+/* Answers calls under way with PAWL_BUSY, stops the threads, closes the store. Takes NULL. */
+PAWL_API void pawl_close(struct pawl *pawl);
+
+/* Driven handles only: does what has come due and what has been asked, in one step.
+ *
+ *   next_at_boot_ms  when to call again at the latest, on the boot clock; INT64_MAX = nothing is due */
+PAWL_API enum pawl_code pawl_step(struct pawl *pawl, int64_t *next_at_boot_ms, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* A descriptor that becomes readable when another process changed the store; -1 if there is none. */
+PAWL_API int pawl_wait_fd(struct pawl *pawl);
+
+/* ---- Adding tasks ------------------------------------------------------------------------------------ */
+
+struct pawl_retry {          /* zero fields: the queue's default, else 3 retries, 1 s, 60 s, exponential */
+    int32_t max_retries;     /* tries beyond the first; PAWL_RETRIES_NONE for none */
+    enum pawl_backoff backoff;
+    int64_t delay_ms;        /* PAWL_DELAY_NONE for none */
+    int64_t delay_ms_max;
+    int64_t jitter_ms;       /* added, at random from 0 to this */
+};
+enum { PAWL_RETRIES_NONE = -1, PAWL_DELAY_NONE = -1, PAWL_PRIORITY_LOWEST = -1 };
+
+struct pawl_task_new {
+    size_t size;
+    struct pawl_str id;         /* empty = a UUID is made; ids ending in -attempt-N are reserved */
+    struct pawl_str queue;      /* empty = "default" */
+    struct pawl_str input;      /* JSON */
+    struct pawl_str goal;       /* text */
+    struct pawl_str title;      /* empty = from the goal */
+    struct pawl_str metadata;   /* JSON object */
+    struct pawl_str correlation_id;
+    struct pawl_str key;        /* idempotency key: same key and body gives the first task again */
+    int32_t priority;           /* 1..99, higher first; 0 = 20; PAWL_PRIORITY_LOWEST = 0 */
+    bool hold;                  /* stays PENDING until pawl_task_queue */
+    struct pawl_retry retry;
+    int64_t run_at_ms;          /* calendar time before which it is not given out */
+    int64_t delay_ms;           /* the same, counted from now */
+    int64_t timeout_ms;         /* for one attempt, not extended by renewals; 0 = none */
+    const struct pawl_str *depends_on; /* ids, or "#n" for member n (from 0) of the same batch */
+    size_t depends_on_count;
+    enum pawl_dependency_policy dependency_policy;
+    bool allow_missing_dependencies; /* an unknown id counts as one that has not completed yet */
+    struct pawl_str actor;
+};
+#define PAWL_TASK_NEW_INIT PAWL_INIT_OF(struct pawl_task_new)
+
+struct pawl_added {
+    struct pawl_str id;
+    bool existed; /* the key was known: this is the earlier task */
+};
+
+/* Creates a task and queues it (unless hold). Written to out on PAWL_OK.
+ *
+ *   fails  PAWL_INVALID    a bad field, an unknown, duplicate or cyclic dependency; names it
+ *          PAWL_CONFLICT   the id is in use, or the key with another body
+ *          PAWL_TOO_LARGE  a field beyond its limit */
+PAWL_API enum pawl_code pawl_task_add(struct pawl *pawl, const struct pawl_task_new *ask,
+                                      struct pawl_arena *keep, struct pawl_added *out,
+                                      struct pawl_error *err) PAWL_MUST_USE;
+
+/* All of them or none, in one transaction; out has room for count. Members may depend on each other. */
+PAWL_API enum pawl_code pawl_task_add_batch(struct pawl *pawl, const struct pawl_task_new *asks,
+                                            size_t count, struct pawl_arena *keep,
+                                            struct pawl_added *out, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* ---- Working on tasks -------------------------------------------------------------------------------- */
+
+/* The right to a task: what a claim gives and every later word of that worker carries. */
+struct pawl_fence {
+    struct pawl_str task_id;
+    struct pawl_str owner; /* worker id */
+    int64_t epoch;
+};
+
+struct pawl_grant {
+    struct pawl_fence fence;
+    struct pawl_str queue;
+    struct pawl_str title;
+    struct pawl_str goal;
+    struct pawl_str input;     /* JSON; empty = none given */
+    struct pawl_str metadata;  /* JSON object, correlation_id included */
+    struct pawl_str checkpoint; /* JSON: state of the latest checkpoint; empty = none */
+    int32_t checkpoint_step;
+    int32_t priority;
+    int32_t attempt;           /* 1, 2, ...: retries + 1 */
+    int32_t max_retries;
+    int64_t lease_ms;          /* of this grant */
+    int64_t lease_end_at_ms;   /* by the store's clock */
+    int64_t timeout_ms;
+};
+
+struct pawl_claim {
+    size_t size;
+    const struct pawl_str *queues; /* asked in this order of preference when priorities are equal */
+    size_t queue_count;            /* 0 = "default" */
+    struct pawl_str worker_id;     /* required */
+    int32_t max;                   /* 1..PAWL_BATCH_MAX; 0 = 1 */
+    int32_t priority_min;
+    int64_t lease_ms;              /* 0 = the queue's, else the handle's */
+    int64_t wait_ms;               /* how long to wait for the first one; 0 = not at all */
+    struct pawl_str request_id;    /* a repeated claim with the same id gives the same grants */
+};
+#define PAWL_CLAIM_INIT PAWL_INIT_OF(struct pawl_claim)
+
+struct pawl_claimed {
+    const struct pawl_grant *grants; /* in keep */
+    size_t count;
+    int64_t next_at_ms; /* count 0: when the next deferred task of the store comes due; 0 = none */
+};
+
+/* Gives ready tasks to one worker, in order of priority, ready time, age; waits as asked if there is none.
+ * Driven handles do not wait. */
+PAWL_API enum pawl_code pawl_task_claim(struct pawl *pawl, const struct pawl_claim *ask,
+                                        struct pawl_arena *keep, struct pawl_claimed *out,
+                                        struct pawl_error *err) PAWL_MUST_USE;
+
+/* Gives one PENDING or QUEUED task, by id; queues and max of the claim are not looked at.
+ *
+ *   fails  PAWL_NOT_FOUND, PAWL_STATE
+ *          PAWL_NOT_READY     deferred (err->until_at_ms) or blocked (the sentence names by what)
+ *          PAWL_LEASE_ACTIVE  somebody holds it */
+PAWL_API enum pawl_code pawl_task_start(struct pawl *pawl, struct pawl_str task_id,
+                                        const struct pawl_claim *ask, struct pawl_arena *keep,
+                                        struct pawl_grant *out, struct pawl_error *err) PAWL_MUST_USE;
+
+struct pawl_renewal {
+    enum pawl_code code;      /* PAWL_OK, PAWL_LEASE_LOST */
+    int64_t lease_end_at_ms;
+    int64_t lease_ms;         /* left, as of the answer */
+    enum pawl_control control;
+    int64_t control_deadline_at_ms;
+};
+
+/* Prolongs leases to lease_ms from now (0 = the length they were granted). One answer a fence, in order;
+ * the call itself is PAWL_OK if they could be asked about at all. */
+PAWL_API enum pawl_code pawl_lease_renew(struct pawl *pawl, const struct pawl_fence *fences,
+                                         size_t count, int64_t lease_ms, struct pawl_renewal *out,
+                                         struct pawl_error *err) PAWL_MUST_USE;
+
+/* Who makes a change to a task, and under which conditions. A worker sets fence; an operator leaves it
+ * NULL. expected_version, if not 0, must be the row's, else PAWL_CONFLICT. */
+struct pawl_change {
+    size_t size;
+    const struct pawl_fence *fence;
+    int64_t expected_version;
+    struct pawl_str actor;  /* operator's name for the history */
+    struct pawl_str reason; /* or note, or detail; at most PAWL_REASON_BYTES_MAX */
+};
+#define PAWL_CHANGE_INIT PAWL_INIT_OF(struct pawl_change)
+
+/* Each call below moves or marks one task. change may be NULL: no fence, no condition.
+ *
+ *   fails  PAWL_NOT_FOUND   there is no such task
+ *          PAWL_LEASE_LOST  the fence is not the current one, or the task runs and no fence was given
+ *          PAWL_STATE       not from this state; the sentence names it
+ *          PAWL_CONFLICT    expected_version did not match
+ * Where a fence is required and NULL given: PAWL_MISUSE. */
+
+/* Reports percent (clamped to 0..100; PAWL_INVALID for NaN). An event at most once a second. */
+PAWL_API enum pawl_code pawl_task_progress(struct pawl *pawl, struct pawl_str task_id, double percent,
+                                           const struct pawl_change *change, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* Saves resumable state: a JSON value. The newest 64 are kept. */
+PAWL_API enum pawl_code pawl_task_checkpoint(struct pawl *pawl, struct pawl_str task_id, int32_t step,
+                                             struct pawl_str state, const struct pawl_change *change,
+                                             struct pawl_error *err) PAWL_MUST_USE;
+
+/* Appends a line to the task's log; the oldest go when the log exceeds its byte cap. A fence is looked at
+ * if given. */
+PAWL_API enum pawl_code pawl_task_log(struct pawl *pawl, struct pawl_str task_id, struct pawl_str line,
+                                      const struct pawl_change *change, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* COMPLETED, with a JSON result (empty = none). Repeated with the same result under the same epoch: OK. */
+PAWL_API enum pawl_code pawl_task_complete(struct pawl *pawl, struct pawl_str task_id,
+                                           struct pawl_str result, const struct pawl_change *change,
+                                           struct pawl_error *err) PAWL_MUST_USE;
+
+struct pawl_failure {
+    size_t size;
+    struct pawl_str error;   /* text, at most PAWL_ERROR_BYTES_MAX */
+    bool is_final;           /* no retry: DEAD_LETTER at once */
+    int64_t retry_after_ms;  /* delay instead of the policy's; 0 = the policy's; PAWL_DELAY_NONE */
+};
+#define PAWL_FAILURE_INIT PAWL_INIT_OF(struct pawl_failure)
+
+/* Ends the attempt: QUEUED with a delay, or DEAD_LETTER. A fence is required for a RUNNING task. */
+PAWL_API enum pawl_code pawl_task_fail(struct pawl *pawl, struct pawl_str task_id,
+                                       const struct pawl_failure *failure,
+                                       const struct pawl_change *change, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* Gives the task back uncounted: QUEUED, now or after delay_ms. A fence is required. */
+PAWL_API enum pawl_code pawl_task_release(struct pawl *pawl, struct pawl_str task_id, int64_t delay_ms,
+                                          const struct pawl_change *change, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* ---- Operating on tasks ------------------------------------------------------------------------------ */
+
+PAWL_API enum pawl_code pawl_task_queue(struct pawl *pawl, struct pawl_str task_id,
+                                        const struct pawl_change *change, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* Of a RUNNING task without its fence: a request that its holder learns with its next renewal. Pausing is
+ * never forced; cancelling is, at the request's deadline (one lease), or at once with is_forced. */
+PAWL_API enum pawl_code pawl_task_pause(struct pawl *pawl, struct pawl_str task_id,
+                                        const struct pawl_change *change, struct pawl_error *err)
+    PAWL_MUST_USE;
+PAWL_API enum pawl_code pawl_task_cancel(struct pawl *pawl, struct pawl_str task_id, bool is_forced,
+                                         const struct pawl_change *change, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+struct pawl_resume {
+    size_t size;
+    bool keep_retries;     /* do not refill the retries of a FAILED or DEAD_LETTER task */
+    struct pawl_str input; /* JSON that replaces the input; empty = as it is */
+};
+#define PAWL_RESUME_INIT PAWL_INIT_OF(struct pawl_resume)
+
+/* QUEUED again, from PAUSED, FAILED or DEAD_LETTER. resume may be NULL. */
+PAWL_API enum pawl_code pawl_task_resume(struct pawl *pawl, struct pawl_str task_id,
+                                         const struct pawl_resume *resume,
+                                         const struct pawl_change *change, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* An operator's decision for a RECOVERY_PENDING, FAILED or DEAD_LETTER task: COMPLETED (text = JSON
+ * result), FAILED (text = error; from RECOVERY_PENDING only), QUEUED or CANCELLED. Takes a new epoch. */
+PAWL_API enum pawl_code pawl_task_resolve(struct pawl *pawl, struct pawl_str task_id,
+                                          enum pawl_task_state outcome, struct pawl_str text,
+                                          const struct pawl_change *change, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+struct pawl_redrive {
+    size_t size;
+    struct pawl_str queue;     /* only of this queue; empty = all */
+    struct pawl_str error_has; /* only those whose error contains this text */
+    int64_t dead_before_at_ms; /* only those that died before; 0 = all */
+    int64_t max;               /* at most so many; 0 = all there were when it began */
+    struct pawl_resume resume;
+    struct pawl_str actor;
+    struct pawl_str reason;
+};
+#define PAWL_REDRIVE_INIT PAWL_INIT_OF(struct pawl_redrive)
+
+/* Resumes dead letters by filter, in slices; *count is how many. */
+PAWL_API enum pawl_code pawl_dead_redrive(struct pawl *pawl, const struct pawl_redrive *ask,
+                                          int64_t *count, struct pawl_error *err) PAWL_MUST_USE;
+
+/* ---- Looking at tasks -------------------------------------------------------------------------------- */
+
+struct pawl_task {
+    struct pawl_str id;
+    struct pawl_str queue;
+    struct pawl_str title;
+    struct pawl_str goal;     /* goal, input, metadata, result: only if asked for (with_payload) */
+    struct pawl_str input;
+    struct pawl_str metadata;
+    struct pawl_str result;
+    struct pawl_str error;
+    struct pawl_str correlation_id;
+    struct pawl_str key;
+    enum pawl_task_state state;
+    int32_t priority;
+    double progress;
+    int64_t progress_epoch; /* the claim that wrote progress */
+    int32_t retries;
+    int32_t recoveries;
+    int32_t max_retries;
+    int64_t version;
+    int64_t epoch;
+    struct pawl_str owner;    /* empty unless RUNNING or RECOVERY_PENDING */
+    int64_t lease_end_at_ms;
+    int64_t lease_ms;
+    int64_t next_retry_at_ms; /* not given out before */
+    int64_t timeout_ms;
+    int64_t created_at_ms;
+    int64_t updated_at_ms;
+    int64_t started_at_ms;
+    int64_t finished_at_ms;
+    enum pawl_control control;
+    struct pawl_str control_reason;
+    int64_t control_deadline_at_ms;
+    int32_t open_dependencies;
+    struct pawl_str blocked_by; /* a dependency that can no longer complete by itself */
+    const struct pawl_str *depends_on; /* only if asked for */
+    size_t depends_on_count;
+};
+
+/* PAWL_NOT_FOUND if there is none; PAWL_CORRUPT if its row is in quarantine. */
+PAWL_API enum pawl_code pawl_task_get(struct pawl *pawl, struct pawl_str task_id, bool with_payload,
+                                      struct pawl_arena *keep, struct pawl_task *out,
+                                      struct pawl_error *err) PAWL_MUST_USE;
+
+/* Says in one sentence why a task is not being worked on: deferred until, blocked by, queue paused, so
+ * many before it, no worker has asked, and so on. */
+PAWL_API enum pawl_code pawl_task_why(struct pawl *pawl, struct pawl_str task_id,
+                                      struct pawl_arena *keep, struct pawl_str *out,
+                                      struct pawl_error *err) PAWL_MUST_USE;
+
+struct pawl_list {
+    size_t size;
+    uint32_t states;        /* bit 1 << state for each wanted; 0 = all */
+    bool is_ready;          /* only what may be claimed now, in the order of claims */
+    bool is_blocked;        /* only what a dependency blocks for good */
+    struct pawl_str queue;  /* empty = all */
+    int32_t limit;          /* 1..PAWL_BATCH_MAX; 0 = 100 */
+    struct pawl_str cursor; /* of the page before; empty = from the start */
+    bool with_payload;
+};
+#define PAWL_LIST_INIT PAWL_INIT_OF(struct pawl_list)
+
+struct pawl_page {
+    const struct pawl_task *tasks; /* in keep */
+    size_t count;
+    struct pawl_str cursor; /* empty = this was the last page; a page may be short and have a cursor */
+};
+
+PAWL_API enum pawl_code pawl_task_list(struct pawl *pawl, const struct pawl_list *ask,
+                                       struct pawl_arena *keep, struct pawl_page *out,
+                                       struct pawl_error *err) PAWL_MUST_USE;
+
+struct pawl_events {
+    const struct pawl_event *events; /* in keep */
+    size_t count;
+    int64_t position; /* of the last one read */
+};
+
+/* Events of one task, oldest first, after the given sequence; limit as in lists. */
+PAWL_API enum pawl_code pawl_task_history(struct pawl *pawl, struct pawl_str task_id,
+                                          int64_t after_sequence, int32_t limit,
+                                          struct pawl_arena *keep, struct pawl_events *out,
+                                          struct pawl_error *err) PAWL_MUST_USE;
+
+struct pawl_checkpoint {
+    struct pawl_str id; /* UUID text */
+    int32_t step;
+    int64_t at_ms;
+    int64_t epoch;
+    struct pawl_str state; /* JSON */
+};
+
+/* The checkpoint with this id, or the latest for an empty one.
+ *
+ *   fails  PAWL_STATE      the task has no checkpoints
+ *          PAWL_NOT_FOUND  no such task, or none with this id */
+PAWL_API enum pawl_code pawl_task_restore(struct pawl *pawl, struct pawl_str task_id,
+                                          struct pawl_str checkpoint_id, struct pawl_arena *keep,
+                                          struct pawl_checkpoint *out, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+struct pawl_checkpoints {
+    const struct pawl_checkpoint *checkpoints; /* oldest first */
+    size_t count;
+};
+PAWL_API enum pawl_code pawl_task_checkpoints(struct pawl *pawl, struct pawl_str task_id,
+                                              struct pawl_arena *keep, struct pawl_checkpoints *out,
+                                              struct pawl_error *err) PAWL_MUST_USE;
+
+struct pawl_log_line {
+    int64_t number; /* grows; cursor for the next read */
+    int64_t at_ms;
+    int64_t epoch;
+    struct pawl_str text;
+};
+struct pawl_log_lines {
+    const struct pawl_log_line *lines;
+    size_t count;
+};
+PAWL_API enum pawl_code pawl_task_logs(struct pawl *pawl, struct pawl_str task_id, int64_t after_number,
+                                       int32_t limit, struct pawl_arena *keep,
+                                       struct pawl_log_lines *out, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* An outcome that came without the right to it; kept for people to see, never applied. */
+struct pawl_late_result {
+    int64_t at_ms;
+    int64_t epoch;
+    struct pawl_str owner;
+    struct pawl_str kind; /* "complete", "fail", "release" */
+    struct pawl_str body; /* at most 64 KiB */
+};
+struct pawl_late_results {
+    const struct pawl_late_result *results; /* oldest first */
+    size_t count;
+};
+PAWL_API enum pawl_code pawl_task_late_results(struct pawl *pawl, struct pawl_str task_id,
+                                               struct pawl_arena *keep, struct pawl_late_results *out,
+                                               struct pawl_error *err) PAWL_MUST_USE;
+
+/* ---- Queues ------------------------------------------------------------------------------------------ */
+
+struct pawl_queue {
+    struct pawl_str name;
+    bool is_paused;
+    int64_t lease_ms;        /* 0 = the handle's */
+    struct pawl_retry retry; /* zero fields = the built-in defaults */
+    /* counted when read */
+    int64_t ready;
+    int64_t deferred;
+    int64_t running;
+    int64_t oldest_ready_at_ms;
+};
+
+struct pawl_queues {
+    const struct pawl_queue *queues; /* by name */
+    size_t count;
+};
+PAWL_API enum pawl_code pawl_queue_list(struct pawl *pawl, struct pawl_arena *keep,
+                                        struct pawl_queues *out, struct pawl_error *err) PAWL_MUST_USE;
+
+struct pawl_queue_set {
+    size_t size;
+    struct pawl_str name;
+    int32_t pause;    /* 0 = as it is, 1 = pause, 2 = resume */
+    bool set_lease;   /* lease_ms below is meant */
+    int64_t lease_ms;
+    bool set_retry;   /* retry below is meant */
+    struct pawl_retry retry;
+};
+#define PAWL_QUEUE_SET_INIT PAWL_INIT_OF(struct pawl_queue_set)
+
+/* Changes a queue; creates it if it is new. */
+PAWL_API enum pawl_code pawl_queue_set(struct pawl *pawl, const struct pawl_queue_set *ask,
+                                       struct pawl_error *err) PAWL_MUST_USE;
+
+/* ---- Events and their consumers ---------------------------------------------------------------------- */
+
+/* Events after a position, in commit order, at most limit (1..PAWL_BATCH_MAX; 0 = 100). */
+PAWL_API enum pawl_code pawl_events_read(struct pawl *pawl, int64_t after_position, int32_t limit,
+                                         struct pawl_arena *keep, struct pawl_events *out,
+                                         struct pawl_error *err) PAWL_MUST_USE;
+
+/* The same for a named consumer: what lies after its cursor and is not acknowledged yet. A new name starts
+ * at the oldest event kept. Waits at most wait_ms for the first one. At least once: use the event's id to
+ * tell repeats. */
+PAWL_API enum pawl_code pawl_consumer_read(struct pawl *pawl, struct pawl_str consumer, int32_t limit,
+                                           int64_t wait_ms, struct pawl_arena *keep,
+                                           struct pawl_events *out, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* Moves the consumer's cursor to position; never back. PAWL_NOT_FOUND: no such consumer. */
+PAWL_API enum pawl_code pawl_consumer_acknowledge_through(struct pawl *pawl, struct pawl_str consumer,
+                                                          int64_t position, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* Acknowledges one event by id: *is_first is true the first time, false afterwards or if it is unknown. */
+PAWL_API enum pawl_code pawl_consumer_acknowledge(struct pawl *pawl, struct pawl_str consumer,
+                                                  struct pawl_str event_id, bool *is_first,
+                                                  struct pawl_error *err) PAWL_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
