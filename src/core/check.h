@@ -1,0 +1,32 @@
+/* Checks of what callers give, made on their own thread before a command is handed over: sizes, alphabets,
+ * JSON. What can be refused without looking at stored rows is refused here. The error names the field. */
+#ifndef PAWL_CORE_CHECK_H
+#define PAWL_CORE_CHECK_H
+
+#include "core/command.h"
+
+/* Checks the asks of a batch and works out its members (in scratch): titles, digests, dependencies on each
+ * other, cycles.
+ *
+ *   fails  PAWL_INVALID, PAWL_TOO_LARGE; the sentence names the field and, in a batch, the member */
+enum pawl_code pawl_check_create(const struct pawl_task_new *asks, size_t count,
+                                 struct pawl_str correlation_id, struct pawl_arena *scratch,
+                                 const struct pawl_member **out, struct pawl_error *err);
+
+enum pawl_code pawl_check_claim(const struct pawl_claim *ask, struct pawl_error *err);
+
+/* Checks everything else of a command by its kind: change, fence, payloads, texts. */
+enum pawl_code pawl_check_command(const struct pawl_command *command, struct pawl_arena *scratch,
+                                  struct pawl_error *err);
+
+enum pawl_code pawl_check_queue_name(struct pawl_str name, struct pawl_error *err);
+enum pawl_code pawl_check_retry(const struct pawl_retry *retry, struct pawl_error *err);
+
+/* The digest of an outcome, for telling a repeat (decisions B3). */
+int64_t pawl_outcome_digest(enum pawl_outcome_kind kind, struct pawl_str body, int64_t number);
+
+/* The title a task is shown with: the given one trimmed, else the start of the goal (contract 1.10). */
+struct pawl_str pawl_title_derive(struct pawl_str title, struct pawl_str goal,
+                                  struct pawl_arena *arena);
+
+#endif

@@ -1,0 +1,117 @@
+/* A command: a request to change something, as the step runs it. Callers fill one, checked (core/check.h),
+ * and wait for its answer; all it points to stays borrowed until then. */
+#ifndef PAWL_CORE_COMMAND_H
+#define PAWL_CORE_COMMAND_H
+
+#include "base/arena.h"
+#include "core/task/task.h"
+
+enum pawl_command_kind {
+    PAWL_COMMAND_CREATE = 1,
+    PAWL_COMMAND_QUEUE,
+    PAWL_COMMAND_START,
+    PAWL_COMMAND_CLAIM, /* runs in the second half of a step */
+    PAWL_COMMAND_RENEW,
+    PAWL_COMMAND_PROGRESS,
+    PAWL_COMMAND_CHECKPOINT,
+    PAWL_COMMAND_LOG,
+    PAWL_COMMAND_COMPLETE,
+    PAWL_COMMAND_FAIL,
+    PAWL_COMMAND_RELEASE,
+    PAWL_COMMAND_PAUSE,
+    PAWL_COMMAND_RESUME,
+    PAWL_COMMAND_CANCEL,
+    PAWL_COMMAND_RESOLVE,
+    PAWL_COMMAND_REDRIVE,
+    PAWL_COMMAND_QUEUE_SET,
+    PAWL_COMMAND_CONSUMER_OPEN,
+    PAWL_COMMAND_ACKNOWLEDGE,
+    PAWL_COMMAND_ACKNOWLEDGE_THROUGH,
+    /* of the engine itself */
+    PAWL_COMMAND_DUE,      /* number = task key */
+    PAWL_COMMAND_CONTINUE, /* number = continuation key */
+};
+
+/* A create's member after its check: what had to be computed once. */
+struct pawl_member {
+    const struct pawl_task_new *ask;
+    struct pawl_str title;          /* as it will be shown */
+    struct pawl_str correlation_id; /* the call's, the metadata's or the handle's; empty = made from the id */
+    int64_t body_digest;
+    const int32_t *member_of;       /* for each dependency: index in the batch, or -1 */
+};
+
+struct pawl_worker_about { /* who claims, for display */
+    struct pawl_str host;
+    struct pawl_str boot;
+    int64_t pid;
+};
+
+struct pawl_command {
+    enum pawl_command_kind kind;
+    struct pawl_str task_id; /* empty where it names none */
+    int64_t number;          /* of the engine's own commands */
+
+    /* struct pawl_change, flat */
+    bool has_fence;
+    struct pawl_fence fence;
+    int64_t expected_version;
+    struct pawl_str actor;
+    struct pawl_str reason;
+
+    union {
+        struct {
+            const struct pawl_member *members;
+            size_t count;
+        } create;
+        struct {
+            const struct pawl_claim *ask; /* CLAIM and START */
+            struct pawl_worker_about about;
+        } claim;
+        struct {
+            const struct pawl_fence *fences;
+            size_t count;
+            int64_t lease_ms;
+        } renew;
+        double percent;
+        struct {
+            int32_t step;
+            struct pawl_str state;
+        } checkpoint;
+        struct pawl_str line;
+        struct pawl_str result;
+        struct pawl_failure failure;
+        int64_t delay_ms; /* RELEASE */
+        bool is_forced;   /* CANCEL */
+        struct pawl_resume resume;
+        struct {
+            enum pawl_task_state outcome;
+            struct pawl_str text;
+        } resolve;
+        const struct pawl_redrive *redrive;
+        const struct pawl_queue_set *queue_set;
+        struct {
+            struct pawl_str consumer;
+            struct pawl_str event_id; /* ACKNOWLEDGE */
+            int64_t position;         /* ACKNOWLEDGE: what the id names, filled in by the engine */
+            int64_t at_ms;            /* and the instant in it */
+        } acknowledge;
+    } ask;
+
+    struct pawl_arena *keep; /* the caller's; answers are copied there at the command's own turn */
+    union {
+        struct pawl_added *added;      /* CREATE, one a member */
+        struct pawl_grant *grant;      /* START */
+        struct pawl_claimed *claimed;  /* CLAIM */
+        struct pawl_renewal *renewals; /* RENEW, one a fence */
+        int64_t *count;                /* REDRIVE */
+        bool *is_first;                /* ACKNOWLEDGE */
+    } out;
+
+    enum pawl_code code; /* the answer */
+    struct pawl_error err;
+    bool goes_on;         /* CONTINUE: its row has more to do */
+    int64_t done;         /* CONTINUE: what a redrive has resumed so far */
+};
+
+#endif

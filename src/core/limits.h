@@ -1,0 +1,74 @@
+/* Every bound of the engine, with its reason. Bounds that a caller may meet are in pawl.h. */
+#ifndef PAWL_CORE_LIMITS_H
+#define PAWL_CORE_LIMITS_H
+
+#include "pawl.h"
+
+#include <assert.h>
+
+enum {
+    /* Payloads that one step may load and write: a batch of creates beside a claim of large inputs. What
+     * would go beyond is TOO_LARGE for the command that asked, or waits for the next step. */
+    PAWL_STEP_ARENA_BYTES_MAX = 160 * 1024 * 1024,
+
+    /* Commands of one step. A longer step would make its first caller wait for its last one; the gain of a
+     * larger group is gone long before (bench/README.md). */
+    PAWL_STEP_COMMANDS_MAX = 1000,
+    PAWL_STEP_COMMAND_BYTES_MAX = 32 * 1024 * 1024,
+
+    /* Due rows take at most half a step. */
+    PAWL_STEP_DUE_MAX = PAWL_STEP_COMMANDS_MAX / 2,
+
+    /* Rounds of loading before a command goes alone into the next step. */
+    PAWL_STEP_ROUNDS_MAX = 8,
+
+    /* Rows of one slice of a continuation: one decision stays far below 1 000 rows and 16 MiB. */
+    PAWL_SLICE_ROWS_MAX = 256,
+
+    /* How long a caller waits for the continuations it caused, and for the turn. */
+    PAWL_CONTINUING_MS_MAX = 5000,
+    PAWL_TURN_WAIT_MS_MAX = 5000,
+
+    PAWL_CLAIM_QUEUES_MAX = 256, /* names of one claim: each is one walk of the ready index */
+
+    /* A claim's answer stops growing here: it is held whole in memory on its way out. At least one task is
+     * always given. */
+    PAWL_CLAIM_BYTES_MAX = PAWL_BATCH_BYTES_MAX,
+
+    PAWL_LEASE_MS_DEFAULT = 60 * 1000,
+    /* A day is longer than any renewal's failure; what needs more is no lease. */
+    PAWL_LEASE_MS_MAX = 7 * 24 * 3600 * 1000,
+
+    PAWL_RETRY_COUNT_DEFAULT = 3,
+    PAWL_RETRY_DELAY_MS_DEFAULT = 1000,
+    PAWL_RETRY_DELAY_MS_MAX_DEFAULT = 60 * 1000,
+    PAWL_CRASH_DELAY_MS_MAX = 60 * 1000, /* contract 7.3 */
+
+    PAWL_PRIORITY_DEFAULT = 20,
+    PAWL_TITLE_FROM_GOAL_POINTS = 45, /* longer goals are cut there and end in three dots */
+
+    PAWL_CHECKPOINTS_KEPT = 64,
+    PAWL_LATE_RESULTS_KEPT = 8,
+    PAWL_LATE_RESULT_BYTES_MAX = 64 * 1024,
+    PAWL_LOG_BYTES_KEPT = 1024 * 1024, /* for each task; the oldest lines go first */
+
+    PAWL_EVENTS_KEPT = 256,     /* of a task that lives on */
+    PAWL_EVENT_NOTE_POINTS = 1024,
+    PAWL_EXCERPT_POINTS = 60,   /* of a result or an error in a history detail */
+    PAWL_REASON_POINTS = 200,   /* of a reason in an event */
+    PAWL_PROGRESS_EVENT_MS = 1000, /* progress makes an event at most this often */
+
+    /* A deferral has to end in a signed 48 bit millisecond: the year 6429 is enough. */
+    PAWL_RANK_TIME_BITS = 47,
+};
+
+/* Delays are capped so that now + delay can never overflow, whatever a caller asks. */
+#define PAWL_DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
+#define PAWL_INSTANT_MS_MAX ((INT64_C(1) << PAWL_RANK_TIME_BITS) - 1)
+
+static_assert(PAWL_STEP_COMMAND_BYTES_MAX + PAWL_CLAIM_BYTES_MAX + 2 * PAWL_PAYLOAD_BYTES_MAX <=
+                  PAWL_STEP_ARENA_BYTES_MAX,
+              "the bodies of a step, a full claim and two payloads must fit in its arena");
+static_assert(PAWL_BATCH_BYTES_MAX >= PAWL_PAYLOAD_BYTES_MAX, "a batch of one must hold any payload");
+
+#endif

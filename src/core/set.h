@@ -1,0 +1,176 @@
+/* The working set of a step: every row its commands have looked at or changed.
+ *
+ * A command asks for rows by *look*: a kind with a number or a text. What has not been loaded yet is noted
+ * as wanted, and the command stops, is undone, and runs again once the store has answered all that was
+ * wanted at once. What a command changes is journalled, so that it can be undone whole. The store reads
+ * `wanted`, fills entries, and later writes what is changed or appended; the rules see no SQL.
+ *
+ * Answers of the store are merged with what this step has already changed, because both live in the same
+ * entries: a task created here is found here by its id before it was ever saved.
+ *
+ * Memory is the step's arena; nothing is freed before the step ends. */
+#ifndef PAWL_CORE_SET_H
+#define PAWL_CORE_SET_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "core/task/event.h"
+
+enum pawl_look {
+    /* one row; entry->row is NULL if there is none */
+    PAWL_LOOK_TASK = 1,      /* number = key         struct pawl_task_row */
+    PAWL_LOOK_TASK_ID,       /* text = id            int64_t, the key; loads the task too */
+    PAWL_LOOK_IDEMPOTENCY,   /* text                 int64_t, the key of the task; loads the task too */
+    PAWL_LOOK_QUEUE,         /* number = key         struct pawl_queue_row */
+    PAWL_LOOK_QUEUE_NAME,    /* text                 int64_t, the key; loads the queue too */
+    PAWL_LOOK_WORKER,        /* number = key         struct pawl_worker_row */
+    PAWL_LOOK_WORKER_ID,     /* text                 int64_t, the key; loads the worker too */
+    PAWL_LOOK_PAYLOAD,       /* number = task * 16 + kind    struct pawl_str */
+    PAWL_LOOK_CONSUMER,      /* text = name          struct pawl_consumer_row */
+    PAWL_LOOK_CONTINUATION,  /* number = key         struct pawl_continuation_row */
+    PAWL_LOOK_CHECKPOINT,    /* number = task        struct pawl_checkpoint_row: the latest */
+    PAWL_LOOK_EVENT,         /* number = position    struct pawl_event_row */
+    PAWL_LOOK_ACK,           /* number = consumer key, after = position; int64_t, the position */
+    PAWL_LOOK_CURSOR_MIN,    /*                      int64_t: lowest cursor of all consumers, or INT64_MAX */
+
+    /* lists: entry->row is struct pawl_rows, never NULL once loaded; at most limit rows */
+    PAWL_LOOK_READY,         /* number = queue key   int64_t task keys, in order of claims; loads the tasks */
+    PAWL_LOOK_DUE,           /* after = now          int64_t task keys, oldest due first; loads the tasks */
+    PAWL_LOOK_CONTINUATIONS, /*                      struct pawl_continuation_row, oldest first; loads each too */
+    PAWL_LOOK_DEPENDENTS,    /* number = task, after = last task key seen; struct pawl_dependency_row by task key */
+    PAWL_LOOK_DEPENDENCIES,  /* number = task        struct pawl_dependency_row */
+    PAWL_LOOK_AWAITED,       /* text = id            struct pawl_dependency_row: those that wait for this id */
+    PAWL_LOOK_LATE,          /* number = task        struct pawl_late_row, oldest first (body left out) */
+    PAWL_LOOK_LOG_OLDEST,    /* number = task        struct pawl_log_row, oldest first (text has len only) */
+    PAWL_LOOK_DEAD,          /* number = queue key or 0, after = last task key; int64_t task keys of
+                                DEAD_LETTER tasks in key order; loads the tasks */
+};
+
+struct pawl_rows {
+    void *rows; /* array; the row type is the look's */
+    size_t count;
+    size_t next; /* READY: rows before it have been given out */
+};
+
+struct pawl_entry {
+    enum pawl_look look;
+    int64_t number;
+    struct pawl_str text;
+    int64_t after;
+    int32_t limit;      /* lists: at most so many rows */
+    bool is_wanted;     /* in set->wanted, not answered yet */
+    bool is_loaded;
+    bool is_changed;    /* differs from what is stored; save writes it and clears this */
+    bool is_stored;     /* the store has such a row (for insert or update) */
+    void *row;          /* as of now; NULL = there is none */
+    void *saved;        /* tasks only: the row as the store has it, made at the first change; NULL = new */
+    struct pawl_entry *next_changed;
+};
+
+/* A growing list of things to write, kept in the step's arena. */
+struct pawl_append {
+    void *items; /* array of pointers to rows */
+    size_t count;
+    size_t room;
+};
+
+enum pawl_append_kind {
+    PAWL_APPEND_EVENT,            /* struct pawl_event_new */
+    PAWL_APPEND_DEPENDENCY,       /* struct pawl_dependency_row, inserted; on = 0 inserts its on_id */
+    PAWL_APPEND_DEPENDENCY_DONE,  /* struct pawl_dependency_row: (task, number) is not open any more */
+    PAWL_APPEND_DEPENDENCY_FOUND, /* struct pawl_dependency_row: (task, number) is on task `on` now */
+    PAWL_APPEND_CHECKPOINT,       /* struct pawl_checkpoint_row, inserted */
+    PAWL_APPEND_CHECKPOINT_PRUNE, /* int64_t task: delete its oldest checkpoint */
+    PAWL_APPEND_LOG,              /* struct pawl_log_row, inserted */
+    PAWL_APPEND_LOG_PRUNE,        /* int64_t key: delete this log row */
+    PAWL_APPEND_LATE,             /* struct pawl_late_row, inserted */
+    PAWL_APPEND_LATE_PRUNE,       /* int64_t key: delete this late row */
+    PAWL_APPEND_ACK,              /* struct pawl_ack, inserted */
+    PAWL_APPEND_ACK_PRUNE,        /* struct pawl_ack: delete the consumer's up to position */
+    PAWL_APPEND_EVENT_PRUNE,      /* struct pawl_event_prune */
+    PAWL_APPEND_KIND_COUNT
+};
+
+struct pawl_event_new {
+    struct pawl_event_row row;
+    const struct pawl_task_row *task; /* for what listeners are told: id, title, queue; immutable parts */
+    struct pawl_str queue_name;       /* may be empty until rendered */
+};
+
+struct pawl_ack {
+    int64_t consumer;
+    int64_t position;
+};
+
+struct pawl_event_prune { /* delete events of a task, at most limit, oldest first */
+    int64_t task;
+    int64_t sequence_max; /* up to this sequence */
+    int64_t position_max; /* and up to this position */
+    int32_t limit;
+};
+
+struct pawl_undo; /* one journal record */
+
+struct pawl_set {
+    struct pawl_arena *arena;
+    struct pawl_map entries;     /* (look, number, text + after) -> struct pawl_entry */
+    struct pawl_append wanted;   /* struct pawl_entry: what the store has to answer; the store empties it */
+    struct pawl_append loaded_tasks; /* struct pawl_entry of tasks loaded since this was last emptied */
+    struct pawl_entry *changed;  /* in order of first change */
+    struct pawl_entry *changed_last;
+    struct pawl_append appends[PAWL_APPEND_KIND_COUNT]; /* events stay until commit, the rest until saved */
+    struct pawl_undo *undo;      /* newest first; since the last mark */
+    bool is_short;               /* the command now running met something not loaded */
+    bool is_full;                /* the arena's budget is spent or memory is out; sticky */
+};
+
+void pawl_set_init(struct pawl_set *set, struct pawl_arena *arena);
+
+/* The entry of a look; made and wanted if it is new, so check is_loaded (or set->is_short). Never NULL but
+ * when memory is out (set->is_full). limit matters for lists only: the first asker's or a later larger one
+ * before it is loaded. text is borrowed until the step ends. */
+struct pawl_entry *pawl_set_look(struct pawl_set *set, enum pawl_look look, int64_t number,
+                                 struct pawl_str text, int64_t after, int32_t limit);
+
+/* Rows by kind; NULL if it is not loaded (set->is_short) or absent. Read only: see pawl_set_change. */
+struct pawl_entry *pawl_set_task(struct pawl_set *set, int64_t key);
+
+/* Journals the entry and marks it changed; its row may then be written. Entry must be loaded, row not NULL. */
+void *pawl_set_change(struct pawl_set *set, struct pawl_entry *entry);
+
+/* Puts a row where the entry has none or replaces it (row stays the set's, in its arena); or takes it away
+ * (row NULL). The entry becomes loaded. Journalled. */
+void pawl_set_put(struct pawl_set *set, enum pawl_look look, int64_t number, struct pawl_str text,
+                  int64_t after, void *row);
+
+/* As put, for what follows from rows written elsewhere (TASK_ID, QUEUE_NAME, CHECKPOINT ...): found by later
+ * commands of this step, not saved itself. */
+void pawl_set_know(struct pawl_set *set, enum pawl_look look, int64_t number, struct pawl_str text,
+                   void *row);
+void pawl_set_know_after(struct pawl_set *set, enum pawl_look look, int64_t number, int64_t after,
+                         void *row);
+/* The same for a key: TASK_ID, QUEUE_NAME, WORKER_ID, IDEMPOTENCY. */
+void pawl_set_know_key(struct pawl_set *set, enum pawl_look look, struct pawl_str text, int64_t key);
+
+/* Appends a row to be written; the row must live in the arena. Journalled by count. */
+void pawl_set_append(struct pawl_set *set, enum pawl_append_kind kind, void *row);
+
+/* A command begins: forget the journal. Undo puts back all since the last mark, and clears is_short. */
+struct pawl_set_mark {
+    size_t counts[PAWL_APPEND_KIND_COUNT];
+};
+struct pawl_set_mark pawl_set_begin(struct pawl_set *set);
+void pawl_set_undo(struct pawl_set *set, const struct pawl_set_mark *mark);
+
+/* For the store: answers an entry (row in the arena; NULL = none). */
+void pawl_set_answer(struct pawl_set *set, struct pawl_entry *entry, void *row);
+/* For the store: a task, queue or worker that came along with another look: enters it unless it is there
+ * already, in which case the row of the set stays (it may be newer). Returns its entry; NULL without memory. */
+struct pawl_entry *pawl_set_enter(struct pawl_set *set, enum pawl_look look, int64_t number, void *row);
+/* For the store: all that is changed or appended (but for events) has been written. */
+void pawl_set_saved(struct pawl_set *set);
+
+/* Adds a pointer to a list; false without memory. */
+bool pawl_append_add(struct pawl_append *list, struct pawl_arena *arena, void *item);
+
+#endif

@@ -1,0 +1,103 @@
+/* Runs one command: picks its rule, and sees to it that a command which stops half-way leaves nothing. */
+#include "core/step.h"
+
+#include "base/array.h"
+#include "base/assert.h"
+#include "base/error.h"
+#include "core/task/rule.h"
+
+static pawl_rule *const rules[] = {
+    [PAWL_COMMAND_CREATE] = pawl_rule_create,
+    [PAWL_COMMAND_QUEUE] = pawl_rule_queue,
+    [PAWL_COMMAND_START] = pawl_rule_start,
+    [PAWL_COMMAND_CLAIM] = pawl_rule_claim,
+    [PAWL_COMMAND_RENEW] = pawl_rule_renew,
+    [PAWL_COMMAND_PROGRESS] = pawl_rule_progress,
+    [PAWL_COMMAND_CHECKPOINT] = pawl_rule_checkpoint,
+    [PAWL_COMMAND_LOG] = pawl_rule_log,
+    [PAWL_COMMAND_COMPLETE] = pawl_rule_complete,
+    [PAWL_COMMAND_FAIL] = pawl_rule_fail,
+    [PAWL_COMMAND_RELEASE] = pawl_rule_release,
+    [PAWL_COMMAND_PAUSE] = pawl_rule_pause,
+    [PAWL_COMMAND_RESUME] = pawl_rule_resume,
+    [PAWL_COMMAND_CANCEL] = pawl_rule_cancel,
+    [PAWL_COMMAND_RESOLVE] = pawl_rule_resolve,
+    [PAWL_COMMAND_REDRIVE] = pawl_rule_redrive,
+    [PAWL_COMMAND_QUEUE_SET] = pawl_rule_queue_set,
+    [PAWL_COMMAND_CONSUMER_OPEN] = pawl_rule_consumer_open,
+    [PAWL_COMMAND_ACKNOWLEDGE] = pawl_rule_acknowledge,
+    [PAWL_COMMAND_ACKNOWLEDGE_THROUGH] = pawl_rule_acknowledge_through,
+    [PAWL_COMMAND_DUE] = pawl_rule_due,
+    [PAWL_COMMAND_CONTINUE] = pawl_rule_continue,
+};
+
+/* splitmix64, on a state seeded once a step: equal seeds give equal ids, which simulation relies on. */
+uint64_t pawl_step_random(struct pawl_step *step)
+{
+    step->random[0] += UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t z = step->random[0] ^ step->random[1];
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+int64_t pawl_step_key(struct pawl_step *step)
+{
+    return step->next_key++;
+}
+
+void *pawl_step_take(struct pawl_step *step, size_t bytes)
+{
+    void *ptr = pawl_arena_take(step->set.arena, bytes);
+    if (ptr == NULL) step->set.is_full = true;
+    return ptr;
+}
+
+static enum pawl_code out_of_memory(struct pawl_step *step, struct pawl_command *command)
+{
+    enum pawl_code code = pawl_arena_code(step->set.arena);
+    if (code == PAWL_OK) code = PAWL_NO_MEMORY;
+    return pawl_error_set(&command->err, code, "the step has no more memory for this command");
+}
+
+/* Outcomes are kept beside the task when they come too late; a renewal or a note is not worth it. */
+static bool is_worth_keeping(const struct pawl_command *command, enum pawl_code code)
+{
+    return code == PAWL_LEASE_LOST && command->has_fence &&
+           (command->kind == PAWL_COMMAND_COMPLETE || command->kind == PAWL_COMMAND_FAIL ||
+            command->kind == PAWL_COMMAND_RELEASE);
+}
+
+enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *command)
+{
+    pawl_assert((size_t)command->kind < PAWL_COUNT_OF(rules) && rules[command->kind] != NULL);
+    struct pawl_set_mark mark = pawl_set_begin(&step->set);
+    struct pawl_step before = *step;
+    command->err = (struct pawl_error){0};
+    command->goes_on = false;
+
+    enum pawl_code code = rules[command->kind](step, command);
+    bool is_short = step->set.is_short;
+    bool is_full = step->set.is_full;
+    if (!is_short && !is_full && is_worth_keeping(command, code)) {
+        pawl_set_undo(&step->set, &mark);
+        struct pawl_error told = command->err;
+        (void)pawl_rule_late(step, command); /* best effort: the answer is LEASE_LOST either way */
+        command->err = told;
+        is_short = step->set.is_short;
+        is_full = step->set.is_full;
+    } else if (code != PAWL_OK) {
+        pawl_set_undo(&step->set, &mark);
+    }
+    if (is_full) code = out_of_memory(step, command);
+    if (is_full || is_short) pawl_set_undo(&step->set, &mark);
+    if (is_full || is_short || code != PAWL_OK) {
+        step->random[0] = before.random[0]; /* the next run makes the same ids */
+        step->made_ready = before.made_ready;
+        step->caused.count = before.caused.count;
+        if (is_full || is_short) step->next_key = before.next_key;
+    }
+    if (is_short && !is_full) return PAWL_NEED;
+    command->code = code;
+    return PAWL_DONE;
+}

@@ -1,0 +1,36 @@
+/* What a command is run with, and the one function that runs it: the rules. Pure: no clock, no I/O, no
+ * allocation but from the step's arena. Same input, same output. */
+#ifndef PAWL_CORE_STEP_H
+#define PAWL_CORE_STEP_H
+
+#include "core/command.h"
+#include "core/set.h"
+
+struct pawl_step {
+    int64_t now_ms;          /* read once, after the write lock is held */
+    int64_t wall_ms;         /* for calendar times only */
+    uint64_t random[2];      /* state of the step's generator, seeded once a step */
+    int64_t next_key;        /* the next row key; all tables share the numbers */
+    int64_t lease_ms;        /* default of the handle */
+    int64_t head_position;   /* of the newest committed event */
+    int32_t ready_limit;     /* rows to read of each asked queue: what all claims of the step may take */
+    struct pawl_set set;
+    struct pawl_append caused; /* int64_t: continuations made, in order; the engine runs them to the end */
+    bool made_ready;         /* some task became ready: parked claims have to be looked at */
+    bool was_cut;            /* a claim went away empty though a queue may hold more: run it again */
+};
+
+enum pawl_verdict {
+    PAWL_DONE, /* command->code is its answer */
+    PAWL_NEED  /* rows are wanted; the command is undone and has to run again */
+};
+
+/* Runs one command. On PAWL_NEED, and when its code is an error, it has left no change behind, but for a
+ * late result kept beside a LEASE_LOST. */
+enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *command);
+
+/* Row keys and chance, for the rules. */
+int64_t pawl_step_key(struct pawl_step *step);
+uint64_t pawl_step_random(struct pawl_step *step);
+
+#endif

@@ -1,0 +1,395 @@
+/* Hands tasks out: claim (the best ready ones of some queues), start (one by id), renew (a lease kept). */
+#include "core/task/rule.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "core/limits.h"
+
+#include <string.h>
+
+static const struct pawl_str none = {0};
+
+/* Looks at everything the answer needs, so that it is loaded before the grant is made. */
+static void look_at_body(struct pawl_step *step, const struct pawl_task_row *task)
+{
+    (void)pawl_payload_look(step, task, PAWL_PAYLOAD_INPUT);
+    (void)pawl_payload_look(step, task, PAWL_PAYLOAD_GOAL);
+    (void)pawl_payload_look(step, task, PAWL_PAYLOAD_METADATA);
+    (void)pawl_queue_by_key(step, task->queue);
+    if (task->checkpoint_count > 0) {
+        (void)pawl_set_look(&step->set, PAWL_LOOK_CHECKPOINT, task->key, none, 0, 0);
+    }
+}
+
+static const struct pawl_checkpoint_row *latest_checkpoint(struct pawl_step *step,
+                                                           const struct pawl_task_row *task)
+{
+    if (task->checkpoint_count == 0) return NULL;
+    struct pawl_entry *entry =
+        pawl_set_look(&step->set, PAWL_LOOK_CHECKPOINT, task->key, none, 0, 0);
+    return entry == NULL || !entry->is_loaded ? NULL : entry->row;
+}
+
+/* The answer about a task that is RUNNING for this worker now. */
+static void tell_grant(struct pawl_step *step, struct pawl_command *command,
+                       const struct pawl_task_row *task, struct pawl_str owner, struct pawl_grant *out)
+{
+    const struct pawl_queue_row *queue = pawl_queue_by_key(step, task->queue);
+    const struct pawl_checkpoint_row *checkpoint = latest_checkpoint(step, task);
+    *out = (struct pawl_grant){
+        .fence = {pawl_reply_copy(command, task->id), pawl_reply_copy(command, owner), task->epoch},
+        .queue = pawl_reply_copy(command, queue == NULL ? none : queue->name),
+        .title = pawl_reply_copy(command, task->title),
+        .goal = pawl_reply_copy(command, pawl_payload_look(step, task, PAWL_PAYLOAD_GOAL)),
+        .input = pawl_reply_copy(command, pawl_payload_look(step, task, PAWL_PAYLOAD_INPUT)),
+        .metadata = pawl_reply_copy(command, pawl_payload_look(step, task, PAWL_PAYLOAD_METADATA)),
+        .checkpoint = pawl_reply_copy(command, checkpoint == NULL ? none : checkpoint->state),
+        .checkpoint_step = checkpoint == NULL ? 0 : checkpoint->step,
+        .priority = task->priority,
+        .attempt = task->retries + 1,
+        .max_retries = task->retry.max_retries,
+        .lease_ms = task->lease_end_at_ms - step->now_ms,
+        .lease_end_at_ms = task->lease_end_at_ms,
+        .timeout_ms = task->timeout_ms,
+    };
+}
+
+/* The entry of the worker, made if it is its first claim; NULL while short or full. */
+static struct pawl_entry *need_worker(struct pawl_step *step, const struct pawl_command *command)
+{
+    struct pawl_str id = command->ask.claim.ask->worker_id;
+    int64_t key = pawl_worker_key(step, id);
+    if (step->set.is_short || step->set.is_full) return NULL;
+    if (key != 0) {
+        struct pawl_entry *entry = pawl_set_look(&step->set, PAWL_LOOK_WORKER, key, none, 0, 0);
+        return entry == NULL || !entry->is_loaded || entry->row == NULL ? NULL : entry;
+    }
+    struct pawl_worker_row *worker = pawl_step_take(step, sizeof *worker);
+    if (worker == NULL) return NULL;
+    const struct pawl_worker_about *about = &command->ask.claim.about;
+    *worker = (struct pawl_worker_row){.key = pawl_step_key(step),
+                                       .id = id,
+                                       .host = about->host,
+                                       .boot = about->boot,
+                                       .pid = about->pid,
+                                       .started_at_ms = step->now_ms,
+                                       .seen_at_ms = step->now_ms};
+    pawl_set_put(&step->set, PAWL_LOOK_WORKER, worker->key, none, 0, worker);
+    pawl_set_know_key(&step->set, PAWL_LOOK_WORKER_ID, id, worker->key);
+    return pawl_set_look(&step->set, PAWL_LOOK_WORKER, worker->key, none, 0, 0);
+}
+
+/* The one hand-out: owner, epoch + 1, lease end. The body must be loaded. */
+static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct pawl_worker_row *worker,
+                  int64_t lease_ms)
+{
+    const struct pawl_task_row *before = entry->row;
+    const struct pawl_queue_row *queue = pawl_queue_by_key(step, before->queue);
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    pawl_assert(task->open_dependencies == 0);
+    pawl_task_move(task, PAWL_TASK_RUNNING, PAWL_BY_WORKER);
+    pawl_task_withdraw(task);
+    pawl_task_raise_epoch(task);
+    task->lease_kind = PAWL_LEASE_CLIENT;
+    task->owner = worker->key;
+    task->lease_ms = lease_ms != 0                           ? lease_ms
+                     : queue != NULL && queue->lease_ms != 0 ? queue->lease_ms
+                                                             : step->lease_ms;
+    task->lease_end_at_ms = step->now_ms + task->lease_ms;
+    task->attempt_end_at_ms = task->timeout_ms == 0 ? 0 : step->now_ms + task->timeout_ms;
+    task->started_at_ms = step->now_ms;
+    task->due_at_ms = pawl_lease_due(task);
+    pawl_task_touch(step, task);
+    pawl_event_add(step, task, PAWL_EVENT_STARTED, PAWL_CAUSE_NONE, worker->id, none);
+}
+
+/* Keeps what was granted under the request, for its repeat. Without a request id the row is left alone, but
+ * for a sign of life now and then. */
+static void note_grants(struct pawl_step *step, const struct pawl_command *command,
+                        struct pawl_entry *entry, const struct pawl_granted *granted, size_t count)
+{
+    enum { SEEN_EVERY_MS = 60 * 1000 };
+    const struct pawl_worker_row *before = entry->row;
+    struct pawl_str request_id = command->ask.claim.ask->request_id;
+    if (request_id.len == 0 && step->now_ms - before->seen_at_ms < SEEN_EVERY_MS) return;
+    struct pawl_worker_row *worker = pawl_set_change(&step->set, entry);
+    worker->seen_at_ms = step->now_ms;
+    worker->host = command->ask.claim.about.host;
+    worker->boot = command->ask.claim.about.boot;
+    worker->pid = command->ask.claim.about.pid;
+    worker->request_id = request_id;
+    worker->granted = none;
+    if (request_id.len == 0) return;
+    char *bytes = pawl_step_take(step, count * sizeof *granted);
+    if (bytes == NULL) return;
+    memcpy(bytes, granted, count * sizeof *granted);
+    worker->granted = (struct pawl_str){bytes, count * sizeof *granted};
+}
+
+static bool is_repeat(const struct pawl_claim *ask, const struct pawl_worker_row *worker)
+{
+    return ask->request_id.len > 0 && pawl_str_equal(ask->request_id, worker->request_id);
+}
+
+/* The grants of the same request, as far as they still hold; the entries are written to `held`. */
+static size_t granted_before(struct pawl_step *step, const struct pawl_worker_row *worker,
+                             struct pawl_entry **held)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < worker->granted.len / sizeof(struct pawl_granted); i++) {
+        struct pawl_granted granted;
+        memcpy(&granted, worker->granted.ptr + i * sizeof granted, sizeof granted);
+        struct pawl_entry *entry = pawl_set_task(&step->set, granted.task_key);
+        if (entry == NULL || !entry->is_loaded || entry->row == NULL) continue;
+        const struct pawl_task_row *task = entry->row;
+        if (task->state != PAWL_TASK_RUNNING || task->epoch != granted.epoch) continue;
+        if (task->owner != worker->key || step->now_ms >= task->lease_end_at_ms) continue;
+        look_at_body(step, task);
+        held[count++] = entry;
+    }
+    return count;
+}
+
+enum pawl_code pawl_rule_start(struct pawl_step *step, struct pawl_command *command)
+{
+    const struct pawl_claim *ask = command->ask.claim.ask;
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find_own(step, command, &entry);
+    if (code != PAWL_OK) return code;
+    const struct pawl_task_row *task = entry->row;
+    struct pawl_entry *worker = need_worker(step, command);
+    if (worker == NULL) return PAWL_BUSY;
+    look_at_body(step, task);
+    if (is_repeat(ask, worker->row)) {
+        struct pawl_entry *held[PAWL_BATCH_MAX];
+        size_t count = granted_before(step, worker->row, held);
+        if (count == 1 && held[0] == entry && !step->set.is_short) {
+            tell_grant(step, command, task, ask->worker_id, command->out.grant);
+            return pawl_reply_code(command);
+        }
+    }
+    if (task->state == PAWL_TASK_RUNNING) {
+        return pawl_error_set(&command->err, PAWL_LEASE_ACTIVE, "task %.*s is leased to %.*s",
+                              PAWL_STR_ARG(task->id),
+                              PAWL_STR_ARG(pawl_worker_id(step, task->owner)));
+    }
+    if (task->state != PAWL_TASK_PENDING && task->state != PAWL_TASK_QUEUED) {
+        return pawl_state_error(command, task, "start");
+    }
+    if (task->open_dependencies > 0) {
+        /* the first few are named: each is one row */
+        struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_DEPENDENCIES, task->key, none, 0,
+                                                PAWL_DEPENDENCIES_MAX);
+        if (list == NULL || !list->is_loaded) return PAWL_BUSY;
+        const struct pawl_rows *rows = list->row;
+        struct pawl_str names = {0};
+        for (size_t i = 0; i < rows->count; i++) {
+            const struct pawl_dependency_row *row =
+                &((const struct pawl_dependency_row *)rows->rows)[i];
+            if (!row->is_open) continue;
+            struct pawl_str id = row->on_id;
+            if (row->on != 0) {
+                struct pawl_entry *on = pawl_set_task(&step->set, row->on);
+                if (on == NULL || !on->is_loaded || on->row == NULL) continue;
+                id = ((const struct pawl_task_row *)on->row)->id;
+            }
+            names = pawl_arena_format(step->set.arena, "%.*s%s%.*s", PAWL_STR_ARG(names),
+                                      names.len == 0 ? "" : ", ", PAWL_STR_ARG(id));
+            if (names.len > PAWL_ERROR_TEXT_BYTES_MAX) break;
+        }
+        return pawl_error_set(&command->err, PAWL_NOT_READY, "task %.*s waits for %.*s",
+                              PAWL_STR_ARG(task->id), PAWL_STR_ARG(names));
+    }
+    if (task->ready_at_ms > step->now_ms) {
+        code = pawl_error_set(&command->err, PAWL_NOT_READY,
+                              "task %.*s is deferred for another %lld ms", PAWL_STR_ARG(task->id),
+                              (long long)(task->ready_at_ms - step->now_ms));
+        command->err.until_at_ms = task->ready_at_ms;
+        return code;
+    }
+    if (step->set.is_short) return PAWL_BUSY;
+    grant(step, entry, worker->row, ask->lease_ms);
+    task = entry->row;
+    struct pawl_granted granted = {task->key, task->epoch};
+    note_grants(step, command, worker, &granted, 1);
+    tell_grant(step, command, task, ask->worker_id, command->out.grant);
+    return pawl_reply_code(command);
+}
+
+/* One queue of a claim: its ready rows, read when the step's first half was saved. */
+struct source {
+    struct pawl_rows *ready;
+    bool is_cut; /* the list ended at its limit: the queue may hold more */
+};
+
+/* The best row left of a source: still QUEUED and wanted; NULL if there is none. */
+static struct pawl_entry *source_head(struct pawl_step *step, struct source *source,
+                                      int32_t priority_min)
+{
+    while (source->ready->next < source->ready->count) {
+        int64_t key = ((const int64_t *)source->ready->rows)[source->ready->next];
+        struct pawl_entry *entry = pawl_set_task(&step->set, key);
+        const struct pawl_task_row *task =
+            entry == NULL || !entry->is_loaded ? NULL : entry->row;
+        if (task != NULL && task->rank != PAWL_RANK_NONE) {
+            return task->priority >= priority_min ? entry : NULL;
+        }
+        source->ready->next++; /* given out in this step already */
+    }
+    return NULL;
+}
+
+/* The asked queues that exist and are not paused. */
+static size_t open_sources(struct pawl_step *step, const struct pawl_claim *ask, struct source *sources)
+{
+    static const struct pawl_str fallback = PAWL_STR_INIT("default");
+    const struct pawl_str *names = ask->queue_count == 0 ? &fallback : ask->queues;
+    size_t name_count = ask->queue_count == 0 ? 1 : ask->queue_count;
+    size_t count = 0;
+    for (size_t i = 0; i < name_count; i++) {
+        int64_t key = pawl_queue_key(step, names[i]);
+        if (key == 0) continue;
+        const struct pawl_queue_row *queue = pawl_queue_by_key(step, key);
+        if (queue == NULL || queue->is_paused) continue;
+        struct pawl_entry *list =
+            pawl_set_look(&step->set, PAWL_LOOK_READY, key, none, 0, step->ready_limit);
+        if (list == NULL || !list->is_loaded) continue;
+        struct pawl_rows *rows = list->row;
+        sources[count++] =
+            (struct source){.ready = rows, .is_cut = rows->count == (size_t)list->limit};
+    }
+    return count;
+}
+
+/* Picks the best ready tasks of all sources into `picked`, bounded in number and bytes. The heads' ranks
+ * say the order; between equal ranks the queue named first wins. */
+static size_t pick(struct pawl_step *step, const struct pawl_claim *ask, struct source *sources,
+                   size_t source_count, struct pawl_entry **picked)
+{
+    size_t max = ask->max == 0 ? 1 : (size_t)ask->max;
+    size_t count = 0;
+    int64_t bytes = 0;
+    while (count < max) {
+        struct pawl_entry *best = NULL;
+        struct source *from = NULL;
+        for (size_t i = 0; i < source_count; i++) {
+            struct pawl_entry *head = source_head(step, &sources[i], ask->priority_min);
+            if (head == NULL) continue;
+            const struct pawl_task_row *task = head->row;
+            if (best != NULL && task->rank >= ((const struct pawl_task_row *)best->row)->rank) continue;
+            best = head;
+            from = &sources[i];
+        }
+        if (best == NULL) break;
+        const struct pawl_task_row *task = best->row;
+        bytes += task->payload_bytes + task->checkpoint_bytes;
+        if (count > 0 && bytes > PAWL_CLAIM_BYTES_MAX) break;
+        look_at_body(step, task);
+        picked[count++] = best;
+        from->ready->next++;
+    }
+    return count;
+}
+
+enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *command)
+{
+    const struct pawl_claim *ask = command->ask.claim.ask;
+    struct pawl_claimed *out = command->out.claimed;
+    struct pawl_entry *picked[PAWL_BATCH_MAX];
+    size_t count = 0;
+
+    int64_t worker_key = pawl_worker_key(step, ask->worker_id);
+    struct pawl_entry *known =
+        worker_key == 0 ? NULL
+                        : pawl_set_look(&step->set, PAWL_LOOK_WORKER, worker_key, none, 0, 0);
+    bool is_again = known != NULL && known->is_loaded && known->row != NULL &&
+                    is_repeat(ask, known->row);
+    struct source *sources = pawl_step_take(step, (ask->queue_count + 1) * sizeof *sources);
+    if (sources == NULL) return PAWL_NO_MEMORY;
+    size_t source_count = 0;
+    size_t nexts[PAWL_CLAIM_QUEUES_MAX];
+    if (is_again) {
+        count = granted_before(step, known->row, picked);
+    } else {
+        source_count = open_sources(step, ask, sources);
+        if (step->set.is_short) return PAWL_BUSY;
+        for (size_t i = 0; i < source_count; i++) nexts[i] = sources[i].ready->next;
+        count = pick(step, ask, sources, source_count, picked);
+    }
+    if (step->set.is_short) {
+        /* what was picked is picked again when its body is here */
+        for (size_t i = 0; i < source_count; i++) sources[i].ready->next = nexts[i];
+        return PAWL_BUSY;
+    }
+
+    struct pawl_grant *grants =
+        pawl_arena_take_array(command->keep, count == 0 ? 1 : count, sizeof *grants);
+    if (grants == NULL) return pawl_reply_code(command);
+    if (count > 0 && !is_again) {
+        struct pawl_entry *worker = need_worker(step, command);
+        if (worker == NULL) return PAWL_BUSY;
+        struct pawl_granted granted[PAWL_BATCH_MAX];
+        for (size_t i = 0; i < count; i++) {
+            grant(step, picked[i], worker->row, ask->lease_ms);
+            const struct pawl_task_row *task = picked[i]->row;
+            granted[i] = (struct pawl_granted){task->key, task->epoch};
+        }
+        note_grants(step, command, worker, granted, count);
+    }
+    for (size_t i = 0; i < count; i++) {
+        tell_grant(step, command, picked[i]->row, ask->worker_id, &grants[i]);
+    }
+    for (size_t i = 0; i < source_count && count == 0; i++) {
+        bool is_used_up = sources[i].ready->next == sources[i].ready->count;
+        if (sources[i].is_cut && is_used_up) step->was_cut = true;
+    }
+    enum pawl_code code = pawl_reply_code(command);
+    if (code == PAWL_OK) {
+        *out = (struct pawl_claimed){.grants = grants, .count = count};
+    } else {
+        for (size_t i = 0; i < source_count; i++) sources[i].ready->next = nexts[i];
+    }
+    return code;
+}
+
+static void renew_one(struct pawl_step *step, const struct pawl_fence *fence, int64_t lease_ms,
+                      struct pawl_entry *entry, struct pawl_renewal *out)
+{
+    const struct pawl_task_row *before = entry == NULL ? NULL : entry->row;
+    if (before == NULL || !pawl_fence_holds(step, fence, before)) {
+        *out = (struct pawl_renewal){.code = PAWL_LEASE_LOST};
+        return;
+    }
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    int64_t length_ms = lease_ms != 0 ? lease_ms : task->lease_ms;
+    task->lease_end_at_ms = step->now_ms + length_ms;
+    /* The timer may be early: it is left where it is and re-armed when it fires, so that a renewal moves no
+     * index entry. It must never be late. */
+    if (task->lease_end_at_ms < task->due_at_ms) task->due_at_ms = task->lease_end_at_ms;
+    *out = (struct pawl_renewal){.code = PAWL_OK,
+                                 .lease_end_at_ms = task->lease_end_at_ms,
+                                 .lease_ms = length_ms,
+                                 .control = task->control,
+                                 .control_deadline_at_ms = task->control_deadline_at_ms};
+}
+
+enum pawl_code pawl_rule_renew(struct pawl_step *step, struct pawl_command *command)
+{
+    size_t count = command->ask.renew.count;
+    struct pawl_entry **entries = pawl_step_take(step, (count + 1) * sizeof(struct pawl_entry *));
+    if (entries == NULL) return PAWL_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const struct pawl_fence *fence = &command->ask.renew.fences[i];
+        (void)pawl_worker_key(step, fence->owner);
+        enum pawl_code code = pawl_task_find(step, command, fence->task_id, &entries[i]);
+        if (code != PAWL_OK) entries[i] = NULL;
+    }
+    if (step->set.is_short) return PAWL_BUSY;
+    command->err = (struct pawl_error){0};
+    for (size_t i = 0; i < count; i++) {
+        renew_one(step, &command->ask.renew.fences[i], command->ask.renew.lease_ms, entries[i],
+                  &command->out.renewals[i]);
+    }
+    return PAWL_OK;
+}

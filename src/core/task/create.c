@@ -1,0 +1,301 @@
+/* Creates tasks: one, or a batch whose members may depend on each other. All or none. */
+#include "core/task/rule.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "base/uuid.h"
+#include "core/limits.h"
+#include "core/task/retry.h"
+
+static const struct pawl_str none = {0};
+static const struct pawl_str default_queue = PAWL_STR_INIT("default");
+
+/* A member on its way: what was found for it, and the row that becomes of it. */
+struct making {
+    const struct pawl_member *member;
+    struct pawl_entry *entry;   /* of the new task; NULL if it existed */
+    struct pawl_str id;
+    int64_t key;
+    struct pawl_entry **on;     /* entries of its dependencies; NULL where it is missing or a member */
+};
+
+static struct pawl_str queue_of(const struct pawl_task_new *ask)
+{
+    return ask->queue.len == 0 ? default_queue : ask->queue;
+}
+
+/* The task that an idempotency key names already, with the same body; *existed tells. */
+static enum pawl_code look_for_key(struct pawl_step *step, struct pawl_command *command,
+                                   const struct pawl_member *member, struct pawl_entry **existing)
+{
+    struct pawl_str text = member->ask->key;
+    *existing = NULL;
+    if (text.len == 0) return PAWL_OK;
+    struct pawl_entry *named =
+        pawl_set_look(&step->set, PAWL_LOOK_IDEMPOTENCY, 0, text, 0, 0);
+    if (named == NULL || !named->is_loaded || named->row == NULL) return PAWL_OK;
+    struct pawl_entry *entry = pawl_set_task(&step->set, *(const int64_t *)named->row);
+    if (entry == NULL || !entry->is_loaded || entry->row == NULL) return PAWL_OK;
+    const struct pawl_task_row *task = entry->row;
+    if (task->body_digest != member->body_digest) {
+        return pawl_error_set(&command->err, PAWL_CONFLICT,
+                              "key %.*s: task %.*s was created under it with another body",
+                              PAWL_STR_ARG(text), PAWL_STR_ARG(task->id));
+    }
+    *existing = entry;
+    return PAWL_OK;
+}
+
+/* Finds all that a member needs, without changing anything. */
+static enum pawl_code look_around(struct pawl_step *step, struct pawl_command *command,
+                                  struct making *making)
+{
+    const struct pawl_task_new *ask = making->member->ask;
+    (void)pawl_queue_key(step, queue_of(ask));
+    if (ask->id.len > 0) {
+        (void)pawl_set_look(&step->set, PAWL_LOOK_TASK_ID, 0, ask->id, 0, 0);
+        (void)pawl_set_look(&step->set, PAWL_LOOK_AWAITED, 0, ask->id, 0, PAWL_SLICE_ROWS_MAX);
+    }
+    if (ask->key.len > 0) (void)pawl_set_look(&step->set, PAWL_LOOK_IDEMPOTENCY, 0, ask->key, 0, 0);
+
+    making->on = pawl_step_take(step, (ask->depends_on_count + 1) * sizeof(struct pawl_entry *));
+    if (making->on == NULL) return PAWL_NO_MEMORY;
+    for (size_t i = 0; i < ask->depends_on_count; i++) {
+        if (making->member->member_of[i] >= 0) continue;
+        enum pawl_code code =
+            pawl_task_find(step, command, ask->depends_on[i], &making->on[i]);
+        if (step->set.is_short || step->set.is_full || code == PAWL_OK) continue;
+        if (code == PAWL_NOT_FOUND && ask->allow_missing_dependencies) continue;
+        return pawl_error_set(&command->err, PAWL_INVALID, "depends_on: no such task: %.*s",
+                              PAWL_STR_ARG(ask->depends_on[i]));
+    }
+    return PAWL_OK;
+}
+
+static struct pawl_str make_id(struct pawl_step *step)
+{
+    char *text = pawl_step_take(step, PAWL_UUID_BYTES_MAX + 1);
+    if (text == NULL) return none;
+    uint64_t high = pawl_step_random(step);
+    pawl_uuid_make(step->now_ms, high, pawl_step_random(step), text);
+    return (struct pawl_str){text, PAWL_UUID_BYTES_MAX};
+}
+
+/* The queue of a new task, made if it is the first one to name it. */
+static struct pawl_queue_row *need_queue(struct pawl_step *step, struct pawl_str name)
+{
+    int64_t key = pawl_queue_key(step, name);
+    if (key != 0) return pawl_queue_by_key(step, key);
+    if (step->set.is_short) return NULL;
+    struct pawl_queue_row *queue = pawl_step_take(step, sizeof *queue);
+    if (queue == NULL) return NULL;
+    queue->key = pawl_step_key(step);
+    queue->name = name;
+    pawl_set_put(&step->set, PAWL_LOOK_QUEUE, queue->key, none, 0, queue);
+    pawl_set_know_key(&step->set, PAWL_LOOK_QUEUE_NAME, name, queue->key);
+    return queue;
+}
+
+static int64_t start_of(const struct pawl_step *step, const struct pawl_task_new *ask)
+{
+    int64_t at_ms = ask->delay_ms > 0 ? step->now_ms + ask->delay_ms : 0;
+    if (ask->run_at_ms != 0) {
+        /* calendar time: carried over to the store's clock, which a step of the wall does not move */
+        int64_t calendar_ms = ask->run_at_ms + (step->now_ms - step->wall_ms);
+        if (calendar_ms > at_ms) at_ms = calendar_ms;
+    }
+    return at_ms > step->now_ms ? at_ms : 0;
+}
+
+static void put_payload(struct pawl_step *step, struct pawl_task_row *task, enum pawl_payload_kind kind,
+                        struct pawl_str body)
+{
+    if (body.len == 0) return;
+    pawl_payload_put(step, task, kind, body);
+    task->payload_bytes += (int64_t)body.len;
+}
+
+static void make_row(struct pawl_step *step, struct making *making)
+{
+    const struct pawl_task_new *ask = making->member->ask;
+    struct pawl_queue_row *queue = need_queue(step, queue_of(ask));
+    struct pawl_task_row *task = pawl_step_take(step, sizeof *task);
+    if (queue == NULL || task == NULL) return;
+    *task = (struct pawl_task_row){
+        .key = making->key,
+        .id = making->id,
+        .queue = queue->key,
+        .state = PAWL_TASK_PENDING,
+        .priority = ask->priority == 0  ? PAWL_PRIORITY_DEFAULT
+                    : ask->priority < 0 ? 0
+                                        : ask->priority,
+        .rank = PAWL_RANK_NONE,
+        .version = 1,
+        .timeout_ms = ask->timeout_ms,
+        .retry = pawl_retry_settle(&ask->retry, &queue->retry),
+        .ready_at_ms = start_of(step, ask),
+        .created_at_ms = step->now_ms,
+        .updated_at_ms = step->now_ms,
+        .dependency_policy = ask->dependency_policy,
+        .title = making->member->title,
+        .correlation_id = making->member->correlation_id,
+        .idempotency_key = ask->key,
+        .body_digest = making->member->body_digest,
+    };
+    pawl_set_put(&step->set, PAWL_LOOK_TASK, task->key, none, 0, task);
+    pawl_set_know_key(&step->set, PAWL_LOOK_TASK_ID, task->id, task->key);
+    if (ask->key.len > 0) pawl_set_know_key(&step->set, PAWL_LOOK_IDEMPOTENCY, ask->key, task->key);
+    making->entry = pawl_set_task(&step->set, task->key);
+    put_payload(step, task, PAWL_PAYLOAD_INPUT, ask->input);
+    put_payload(step, task, PAWL_PAYLOAD_GOAL, ask->goal);
+    put_payload(step, task, PAWL_PAYLOAD_METADATA, ask->metadata);
+    pawl_event_add(step, task, PAWL_EVENT_CREATED, PAWL_CAUSE_NONE, ask->actor, none);
+}
+
+static bool is_bad_end(const struct pawl_task_row *task)
+{
+    return pawl_task_state_is_terminal(task->state) && task->state != PAWL_TASK_COMPLETED;
+}
+
+static void add_dependency(struct pawl_step *step, struct pawl_task_row *task, size_t number, int64_t on,
+                           struct pawl_str on_id, bool is_open)
+{
+    struct pawl_dependency_row *row = pawl_step_take(step, sizeof *row);
+    if (row == NULL) return;
+    *row = (struct pawl_dependency_row){.task = task->key,
+                                        .on = on,
+                                        .number = (int32_t)number,
+                                        .on_id = on_id,
+                                        .is_open = is_open};
+    pawl_set_append(&step->set, PAWL_APPEND_DEPENDENCY, row);
+    if (is_open) task->open_dependencies++;
+}
+
+/* Writes the dependencies of a new task. *ended is one that can no longer complete by itself, or NULL. */
+static void make_dependencies(struct pawl_step *step, struct making *all, struct making *making,
+                              const struct pawl_task_row **ended)
+{
+    const struct pawl_task_new *ask = making->member->ask;
+    struct pawl_task_row *task = making->entry->row;
+    for (size_t i = 0; i < ask->depends_on_count; i++) {
+        int32_t member = making->member->member_of[i];
+        struct pawl_entry *on = member >= 0 ? all[member].entry : making->on[i];
+        if (on == NULL) {
+            add_dependency(step, task, i, 0, ask->depends_on[i], true);
+            continue;
+        }
+        const struct pawl_task_row *found = on->row;
+        bool is_ignored = is_bad_end(found) && task->dependency_policy == PAWL_DEPENDENCY_IGNORE;
+        bool is_open = found->state != PAWL_TASK_COMPLETED && !is_ignored;
+        if (is_open) {
+            struct pawl_task_row *waited_for = pawl_set_change(&step->set, on);
+            waited_for->has_dependents = true;
+            waited_for->has_new_dependents = true;
+        }
+        if (is_open && is_bad_end(found) && *ended == NULL) *ended = found;
+        add_dependency(step, task, i, found->key, none, is_open);
+    }
+}
+
+/* Those that were waiting for a task with this very id. */
+static void meet_awaiting(struct pawl_step *step, struct making *making)
+{
+    const struct pawl_task_new *ask = making->member->ask;
+    if (ask->id.len == 0) return;
+    struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_AWAITED, 0, ask->id, 0, 0);
+    if (list == NULL || !list->is_loaded) return;
+    const struct pawl_rows *rows = list->row;
+    struct pawl_task_row *task = making->entry->row;
+    for (size_t i = 0; i < rows->count; i++) {
+        struct pawl_dependency_row *row = pawl_step_take(step, sizeof *row);
+        if (row == NULL) return;
+        *row = ((const struct pawl_dependency_row *)rows->rows)[i];
+        row->on = making->key;
+        pawl_set_append(&step->set, PAWL_APPEND_DEPENDENCY_FOUND, row);
+        task->has_dependents = true;
+        task->has_new_dependents = true;
+    }
+}
+
+static void settle(struct pawl_step *step, struct making *making, const struct pawl_task_row *ended)
+{
+    const struct pawl_task_new *ask = making->member->ask;
+    struct pawl_task_row *task = making->entry->row;
+    if (ended != NULL && task->dependency_policy == PAWL_DEPENDENCY_CANCEL) {
+        pawl_task_move(task, PAWL_TASK_CANCELLED, PAWL_BY_ENGINE);
+        pawl_task_touch(step, task);
+        pawl_task_finish(step, making->entry, PAWL_EVENT_CANCELLED, PAWL_CAUSE_DEPENDENCY, none,
+                         ended->id);
+        return;
+    }
+    if (!ask->hold) {
+        pawl_task_move(task, PAWL_TASK_QUEUED, PAWL_BY_OPERATOR);
+        pawl_task_offer(step, task);
+        pawl_task_touch(step, task);
+        pawl_event_add(step, task, PAWL_EVENT_QUEUED, PAWL_CAUSE_QUEUED, ask->actor, none);
+    }
+    if (ended != NULL) {
+        task->blocked_by = ended->key;
+        pawl_task_touch(step, task);
+        pawl_event_add(step, task, PAWL_EVENT_BLOCKED, PAWL_CAUSE_DEPENDENCY, none, ended->id);
+    }
+}
+
+/* Gives every member its key and id, and finds out which of them exist already. */
+static enum pawl_code name_members(struct pawl_step *step, struct pawl_command *command,
+                                   struct making *all, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct making *making = &all[i];
+        const struct pawl_task_new *ask = making->member->ask;
+        struct pawl_entry *existing;
+        enum pawl_code code = look_for_key(step, command, making->member, &existing);
+        if (code != PAWL_OK) return code;
+        if (existing != NULL) {
+            making->entry = existing;
+            making->id = ((const struct pawl_task_row *)existing->row)->id;
+            continue;
+        }
+        if (ask->id.len > 0) {
+            struct pawl_entry *taken = pawl_set_look(&step->set, PAWL_LOOK_TASK_ID, 0, ask->id, 0, 0);
+            if (taken != NULL && taken->is_loaded && taken->row != NULL) {
+                return pawl_error_set(&command->err, PAWL_CONFLICT, "id: %.*s is in use",
+                                      PAWL_STR_ARG(ask->id));
+            }
+        }
+        making->key = pawl_step_key(step);
+        making->id = ask->id.len > 0 ? ask->id : make_id(step);
+        make_row(step, making);
+        if (step->set.is_short || step->set.is_full) return PAWL_BUSY;
+    }
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_rule_create(struct pawl_step *step, struct pawl_command *command)
+{
+    size_t count = command->ask.create.count;
+    struct making *all = pawl_step_take(step, count * sizeof *all);
+    if (all == NULL) return PAWL_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        all[i].member = &command->ask.create.members[i];
+        enum pawl_code code = look_around(step, command, &all[i]);
+        if (code != PAWL_OK) return code;
+    }
+    if (step->set.is_short) return PAWL_BUSY;
+    enum pawl_code code = name_members(step, command, all, count);
+    if (code != PAWL_OK) return code;
+
+    for (size_t i = 0; i < count; i++) {
+        bool existed = all[i].key == 0;
+        if (!existed) {
+            const struct pawl_task_row *ended = NULL;
+            make_dependencies(step, all, &all[i], &ended);
+            if (step->set.is_full) return PAWL_NO_MEMORY;
+            meet_awaiting(step, &all[i]);
+            settle(step, &all[i], ended);
+        }
+        command->out.added[i] = (struct pawl_added){pawl_reply_copy(command, all[i].id), existed};
+    }
+    return pawl_reply_code(command);
+}

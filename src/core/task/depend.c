@@ -1,0 +1,137 @@
+/* What becomes of those who wait for a task. They are told in slices: the first one in the very decision
+ * that settled the task, the rest and every further level by continuations. A slice goes by the state the
+ * task has when it runs, so it may run late, twice, or after the state has changed again. */
+#include "core/task/rule.h"
+
+#include "base/error.h"
+#include "base/str.h"
+#include "core/limits.h"
+
+static const struct pawl_str none = {0};
+
+static bool is_bad_end(const struct pawl_task_row *task)
+{
+    return pawl_task_state_is_terminal(task->state) && task->state != PAWL_TASK_COMPLETED;
+}
+
+static void close_dependency(struct pawl_step *step, const struct pawl_dependency_row *dependency,
+                             struct pawl_task_row *task)
+{
+    struct pawl_dependency_row *done = pawl_step_take(step, sizeof *done);
+    if (done == NULL) return;
+    *done = *dependency;
+    done->is_open = false;
+    pawl_set_append(&step->set, PAWL_APPEND_DEPENDENCY_DONE, done);
+    task->open_dependencies--;
+}
+
+/* Another open dependency of the task that has ended badly; NULL if there is none (or the set is short). */
+static const struct pawl_task_row *other_blocker(struct pawl_step *step, int64_t task, int64_t but)
+{
+    struct pawl_entry *list =
+        pawl_set_look(&step->set, PAWL_LOOK_DEPENDENCIES, task, none, 0, PAWL_DEPENDENCIES_MAX);
+    if (list == NULL || !list->is_loaded) return NULL;
+    const struct pawl_rows *rows = list->row;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct pawl_dependency_row *row = &((const struct pawl_dependency_row *)rows->rows)[i];
+        if (!row->is_open || row->on == 0 || row->on == but) continue;
+        struct pawl_entry *on = pawl_set_task(&step->set, row->on);
+        if (on == NULL || !on->is_loaded || on->row == NULL) continue;
+        if (is_bad_end(on->row)) return on->row;
+    }
+    return NULL;
+}
+
+static void unblock(struct pawl_step *step, struct pawl_task_row *task, int64_t by)
+{
+    if (task->blocked_by != by) return;
+    const struct pawl_task_row *other = other_blocker(step, task->key, by);
+    task->blocked_by = other == NULL ? 0 : other->key;
+}
+
+/* The dependency can no longer complete by itself. */
+static void apply_policy(struct pawl_step *step, struct pawl_entry *entry,
+                         const struct pawl_dependency_row *dependency,
+                         const struct pawl_task_row *ended)
+{
+    const struct pawl_task_row *before = entry->row;
+    if (before->dependency_policy == PAWL_DEPENDENCY_BLOCK && before->blocked_by != 0) return;
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    switch (task->dependency_policy) {
+    case PAWL_DEPENDENCY_BLOCK:
+        task->blocked_by = ended->key;
+        pawl_task_touch(step, task);
+        pawl_event_add(step, task, PAWL_EVENT_BLOCKED, PAWL_CAUSE_DEPENDENCY, none, ended->id);
+        break;
+    case PAWL_DEPENDENCY_CANCEL:
+        pawl_task_move(task, PAWL_TASK_CANCELLED, PAWL_BY_ENGINE);
+        pawl_task_touch(step, task);
+        /* the next level is another slice, however short this one is */
+        task->has_new_dependents = true;
+        pawl_task_finish(step, entry, PAWL_EVENT_CANCELLED, PAWL_CAUSE_DEPENDENCY, none, ended->id);
+        break;
+    case PAWL_DEPENDENCY_IGNORE:
+        close_dependency(step, dependency, task);
+        if (task->state == PAWL_TASK_QUEUED) pawl_task_offer(step, task);
+        break;
+    }
+}
+
+static void tell_one(struct pawl_step *step, struct pawl_entry *entry,
+                     const struct pawl_dependency_row *dependency, const struct pawl_task_row *on)
+{
+    const struct pawl_task_row *before = entry->row;
+    if (pawl_task_state_is_terminal(before->state)) return;
+    if (is_bad_end(on)) {
+        apply_policy(step, entry, dependency, on);
+        return;
+    }
+    if (on->state != PAWL_TASK_COMPLETED && before->blocked_by != on->key) return;
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    unblock(step, task, on->key);
+    if (on->state != PAWL_TASK_COMPLETED) return;
+    close_dependency(step, dependency, task);
+    if (task->state == PAWL_TASK_QUEUED) pawl_task_offer(step, task);
+}
+
+int64_t pawl_dependents_slice(struct pawl_step *step, struct pawl_command *command,
+                              struct pawl_entry *on, int64_t after)
+{
+    (void)command;
+    const struct pawl_task_row *settled = on->row;
+    struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_DEPENDENTS, settled->key, none, after,
+                                            PAWL_SLICE_ROWS_MAX);
+    if (list == NULL || !list->is_loaded) return 0;
+    const struct pawl_rows *rows = list->row;
+    const struct pawl_dependency_row *dependencies = rows->rows;
+    for (size_t i = 0; i < rows->count; i++) (void)pawl_set_task(&step->set, dependencies[i].task);
+    if (step->set.is_short) return 0;
+    int64_t last = after;
+    for (size_t i = 0; i < rows->count; i++) {
+        last = dependencies[i].task;
+        struct pawl_entry *entry = pawl_set_task(&step->set, last);
+        if (!dependencies[i].is_open || entry == NULL || entry->row == NULL) continue;
+        tell_one(step, entry, &dependencies[i], settled);
+    }
+    return rows->count < PAWL_SLICE_ROWS_MAX ? 0 : last;
+}
+
+static void tell_later(struct pawl_step *step, int64_t task, int64_t cursor)
+{
+    (void)pawl_continuation_add(
+        step, &(struct pawl_continuation_row){
+                  .kind = PAWL_CONTINUE_DEPENDENTS, .task = task, .cursor = cursor});
+}
+
+void pawl_dependents_tell(struct pawl_step *step, struct pawl_entry *entry)
+{
+    const struct pawl_task_row *task = entry->row;
+    if (!task->has_dependents) return;
+    if (task->has_new_dependents) {
+        /* some are not in the table yet: the continuation reads them after the commit */
+        tell_later(step, task->key, 0);
+        return;
+    }
+    int64_t cursor = pawl_dependents_slice(step, NULL, entry, 0);
+    if (cursor != 0 && !step->set.is_short) tell_later(step, task->key, cursor);
+}

@@ -1,0 +1,294 @@
+/* What comes due: lease ends, attempt time-outs, deadlines of requests, deferrals; and continuations. */
+#include "core/task/rule.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "core/limits.h"
+#include "core/task/retry.h"
+
+#include <inttypes.h>
+
+static const struct pawl_str none = {0};
+
+/* Phase 1 makes the loss durable and fences the old owner; a client-held lease goes through phase 2 in the
+ * same step, because expiry alone is all that can ever be known of it. */
+static void end_lease(struct pawl_step *step, struct pawl_entry *entry)
+{
+    struct pawl_task_row *task = entry->row;
+    struct pawl_str owner = pawl_worker_id(step, task->owner);
+    struct pawl_str reason = pawl_payload_look(step, task, PAWL_PAYLOAD_CONTROL_REASON);
+    (void)reason; /* looked at now, so that nothing is changed before all is loaded */
+    if (step->set.is_short) return;
+    task = pawl_set_change(&step->set, entry);
+    pawl_task_move(task, PAWL_TASK_RECOVERY_PENDING, PAWL_BY_ENGINE);
+    task->lease_end_at_ms = 0;
+    task->due_at_ms = 0;
+    pawl_task_touch(step, task);
+    pawl_event_add(step, task, PAWL_EVENT_FENCED, PAWL_CAUSE_LEASE_ENDED, owner, none);
+
+    pawl_task_raise_epoch(task);
+    task->retries++;
+    task->recoveries++;
+    task->crashes_in_row++;
+    pawl_task_touch(step, task);
+    if (task->retries > task->retry.max_retries) {
+        struct pawl_str error = pawl_arena_format(
+            step->set.arena, "worker %.*s vanished: its lease ended without an outcome (%d of %d tries)",
+            PAWL_STR_ARG(owner), task->retries, task->retry.max_retries + 1);
+        pawl_payload_put(step, task, PAWL_PAYLOAD_ERROR, error);
+        pawl_task_move(task, PAWL_TASK_DEAD_LETTER, PAWL_BY_ENGINE);
+        pawl_lease_clear(step, task);
+        pawl_task_finish(step, entry, PAWL_EVENT_DEAD_LETTERED, PAWL_CAUSE_LEASE_ENDED, none, error);
+        return;
+    }
+    int64_t delay_ms = pawl_crash_delay_ms(task->crashes_in_row);
+    if (pawl_task_return(step, entry, delay_ms, PAWL_BY_ENGINE) != PAWL_TASK_QUEUED) return;
+    pawl_event_add(step, task, PAWL_EVENT_RECOVERED, PAWL_CAUSE_RECOVERED, none, owner);
+}
+
+static void end_attempt(struct pawl_step *step, struct pawl_entry *entry)
+{
+    const struct pawl_task_row *before = entry->row;
+    struct pawl_str owner = pawl_worker_id(step, before->owner);
+    (void)pawl_payload_look(step, before, PAWL_PAYLOAD_CONTROL_REASON);
+    if (step->set.is_short) return;
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    struct pawl_str error = pawl_arena_format(step->set.arena, "attempt timed out after %" PRId64 " ms",
+                                              task->timeout_ms);
+    pawl_task_raise_epoch(task);
+    task->retries++;
+    task->crashes_in_row = 0;
+    pawl_task_touch(step, task);
+    pawl_task_fail_attempt(step, entry, error, false, 0, PAWL_BY_ENGINE, PAWL_CAUSE_TIMED_OUT, owner);
+}
+
+/* Pausing is never forced: the request stays, its deadline goes. */
+static void end_request(struct pawl_step *step, struct pawl_entry *entry)
+{
+    const struct pawl_task_row *before = entry->row;
+    struct pawl_str reason = pawl_payload_look(step, before, PAWL_PAYLOAD_CONTROL_REASON);
+    if (step->set.is_short) return;
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    task->control_deadline_at_ms = 0;
+    if (task->control != PAWL_CONTROL_CANCEL) return;
+    pawl_task_move(task, PAWL_TASK_CANCELLED, PAWL_BY_ENGINE);
+    pawl_task_raise_epoch(task);
+    pawl_lease_clear(step, task);
+    pawl_task_touch(step, task);
+    pawl_task_finish(step, entry, PAWL_EVENT_CANCELLED, PAWL_CAUSE_FORCED, none, reason);
+}
+
+static bool is_over(int64_t at_ms, int64_t now_ms)
+{
+    return at_ms != 0 && at_ms <= now_ms;
+}
+
+/* Of several instants that have passed the earliest counts, as if it had been met in time. */
+static void look_at_lease(struct pawl_step *step, struct pawl_entry *entry)
+{
+    const struct pawl_task_row *task = entry->row;
+    int64_t due = pawl_lease_due(task);
+    if (due > step->now_ms) return;
+    if (task->control_deadline_at_ms == due) {
+        end_request(step, entry);
+    } else if (task->attempt_end_at_ms == due) {
+        end_attempt(step, entry);
+    } else {
+        end_lease(step, entry);
+    }
+}
+
+enum pawl_code pawl_rule_due(struct pawl_step *step, struct pawl_command *command)
+{
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find_key(step, command, command->number, &entry);
+    if (code != PAWL_OK) return code;
+    const struct pawl_task_row *task = entry->row;
+    while (is_over(task->due_at_ms, step->now_ms) && !step->set.is_short && !step->set.is_full) {
+        switch (task->state) {
+        case PAWL_TASK_RUNNING:
+            look_at_lease(step, entry);
+            break;
+        case PAWL_TASK_QUEUED:
+            pawl_task_offer(step, pawl_set_change(&step->set, entry));
+            break;
+        case PAWL_TASK_PENDING:
+        case PAWL_TASK_PAUSED:
+        case PAWL_TASK_RECOVERY_PENDING:
+        case PAWL_TASK_COMPLETED:
+        case PAWL_TASK_FAILED:
+        case PAWL_TASK_CANCELLED:
+        case PAWL_TASK_DEAD_LETTER:
+            ((struct pawl_task_row *)pawl_set_change(&step->set, entry))->due_at_ms = 0;
+            break;
+        }
+        if (task->state == PAWL_TASK_RUNNING && !step->set.is_short) {
+            /* early, or the deadline of a pause: armed anew */
+            ((struct pawl_task_row *)pawl_set_change(&step->set, entry))->due_at_ms =
+                pawl_lease_due(task);
+        }
+    }
+    return PAWL_OK;
+}
+
+/* A redrive's filter, as it is kept between its slices. */
+struct filter {
+    struct pawl_str queue;
+    struct pawl_str error_has;
+    int64_t dead_before_at_ms;
+    struct pawl_resume resume;
+    struct pawl_str actor;
+    struct pawl_str reason;
+};
+
+static struct pawl_str filter_write(struct pawl_step *step, const struct filter *filter)
+{
+    struct pawl_json_writer w;
+    pawl_json_writer_init(&w, step->set.arena);
+    pawl_json_begin_object(&w);
+    pawl_json_put_member_text(&w, "queue", filter->queue);
+    pawl_json_put_member_text(&w, "error_has", filter->error_has);
+    pawl_json_put_member_int64(&w, "dead_before_at_ms", filter->dead_before_at_ms);
+    pawl_json_put_member_bool(&w, "keep_retries", filter->resume.keep_retries);
+    pawl_json_put_member_raw(&w, "input", filter->resume.input);
+    pawl_json_put_member_text(&w, "actor", filter->actor);
+    pawl_json_put_member_text(&w, "reason", filter->reason);
+    pawl_json_end_object(&w);
+    return pawl_json_writer_done(&w);
+}
+
+static bool filter_read(struct pawl_step *step, struct pawl_str text, struct filter *out)
+{
+    struct pawl_json *root;
+    struct pawl_arena *arena = step->set.arena;
+    if (pawl_json_parse_top(text, 1, arena, &root, NULL) != PAWL_OK) return false;
+    const struct pawl_json *input = pawl_json_member(root, PAWL_STR("input"));
+    if (input != NULL && input->kind != PAWL_JSON_NULL) out->resume.input = input->raw;
+    return pawl_json_text(pawl_json_member(root, PAWL_STR("queue")), arena, &out->queue) &&
+           pawl_json_text(pawl_json_member(root, PAWL_STR("error_has")), arena, &out->error_has) &&
+           pawl_json_int64(pawl_json_member(root, PAWL_STR("dead_before_at_ms")),
+                           &out->dead_before_at_ms) &&
+           pawl_json_bool(pawl_json_member(root, PAWL_STR("keep_retries")),
+                          &out->resume.keep_retries) &&
+           pawl_json_text(pawl_json_member(root, PAWL_STR("actor")), arena, &out->actor) &&
+           pawl_json_text(pawl_json_member(root, PAWL_STR("reason")), arena, &out->reason);
+}
+
+enum pawl_code pawl_rule_redrive(struct pawl_step *step, struct pawl_command *command)
+{
+    const struct pawl_redrive *ask = command->ask.redrive;
+    struct filter filter = {.queue = ask->queue,
+                            .error_has = ask->error_has,
+                            .dead_before_at_ms = ask->dead_before_at_ms,
+                            .resume = ask->resume,
+                            .actor = ask->actor,
+                            .reason = ask->reason};
+    /* those that die again while it runs are not met twice */
+    if (filter.dead_before_at_ms == 0 || filter.dead_before_at_ms > step->now_ms) {
+        filter.dead_before_at_ms = step->now_ms + 1;
+    }
+    if (ask->queue.len > 0 && pawl_queue_key(step, ask->queue) == 0) {
+        if (step->set.is_short) return PAWL_BUSY;
+        return pawl_error_set(&command->err, PAWL_NOT_FOUND, "no such queue: %.*s",
+                              PAWL_STR_ARG(ask->queue));
+    }
+    struct pawl_str args = filter_write(step, &filter);
+    (void)pawl_continuation_add(
+        step, &(struct pawl_continuation_row){.kind = PAWL_CONTINUE_REDRIVE,
+                                              .left = ask->max == 0 ? INT64_MAX : ask->max,
+                                              .args = args});
+    return PAWL_OK;
+}
+
+static bool filter_takes(struct pawl_step *step, const struct filter *filter,
+                         const struct pawl_task_row *task)
+{
+    if (task->state != PAWL_TASK_DEAD_LETTER) return false;
+    if (task->finished_at_ms >= filter->dead_before_at_ms) return false;
+    if (filter->error_has.len == 0) return true;
+    return pawl_str_has(pawl_payload_look(step, task, PAWL_PAYLOAD_ERROR), filter->error_has);
+}
+
+/* One slice of a redrive. Returns whether there is more. */
+static bool redrive_slice(struct pawl_step *step, struct pawl_continuation_row *row)
+{
+    struct filter filter = {.resume = PAWL_RESUME_INIT};
+    if (!filter_read(step, row->args, &filter)) return false;
+    int64_t queue = filter.queue.len == 0 ? 0 : pawl_queue_key(step, filter.queue);
+    if (step->set.is_short) return false;
+    struct pawl_entry *list =
+        pawl_set_look(&step->set, PAWL_LOOK_DEAD, queue, none, row->cursor, PAWL_SLICE_ROWS_MAX);
+    if (list == NULL || !list->is_loaded) return false;
+    const struct pawl_rows *rows = list->row;
+    const int64_t *keys = rows->rows;
+    for (size_t i = 0; i < rows->count; i++) {
+        struct pawl_entry *entry = pawl_set_task(&step->set, keys[i]);
+        if (entry == NULL || !entry->is_loaded || entry->row == NULL) continue;
+        if (filter.resume.input.len > 0) (void)pawl_payload_look(step, entry->row, PAWL_PAYLOAD_INPUT);
+        (void)filter_takes(step, &filter, entry->row);
+    }
+    if (step->set.is_short) return false;
+    for (size_t i = 0; i < rows->count && row->left > 0; i++) {
+        row->cursor = keys[i];
+        struct pawl_entry *entry = pawl_set_task(&step->set, keys[i]);
+        if (entry->row == NULL || !filter_takes(step, &filter, entry->row)) continue;
+        pawl_task_resume_row(step, entry, &filter.resume, PAWL_CAUSE_REDRIVEN, filter.actor,
+                             filter.reason);
+        row->done++;
+        row->left--;
+    }
+    return rows->count == PAWL_SLICE_ROWS_MAX && row->left > 0;
+}
+
+static void prune_slice(struct pawl_step *step, const struct pawl_continuation_row *row)
+{
+    enum { PRUNED_AT_ONCE = 500 };
+    struct pawl_entry *entry = pawl_set_task(&step->set, row->task);
+    struct pawl_entry *cursor = pawl_set_look(&step->set, PAWL_LOOK_CURSOR_MIN, 0, none, 0, 0);
+    if (step->set.is_short || entry == NULL || cursor == NULL || entry->row == NULL) return;
+    const struct pawl_task_row *task = entry->row;
+    struct pawl_event_prune *prune = pawl_step_take(step, sizeof *prune);
+    if (prune == NULL) return;
+    *prune = (struct pawl_event_prune){.task = task->key,
+                                       .sequence_max = task->sequence - PAWL_EVENTS_KEPT,
+                                       .position_max = *(const int64_t *)cursor->row,
+                                       .limit = PRUNED_AT_ONCE};
+    pawl_set_append(&step->set, PAWL_APPEND_EVENT_PRUNE, prune);
+}
+
+enum pawl_code pawl_rule_continue(struct pawl_step *step, struct pawl_command *command)
+{
+    struct pawl_entry *entry =
+        pawl_set_look(&step->set, PAWL_LOOK_CONTINUATION, command->number, none, 0, 0);
+    if (entry == NULL || !entry->is_loaded) return PAWL_BUSY;
+    if (entry->row == NULL) return PAWL_OK; /* done by somebody else */
+    struct pawl_continuation_row *row = pawl_set_change(&step->set, entry);
+    bool goes_on = false;
+    switch (row->kind) {
+    case PAWL_CONTINUE_DEPENDENTS: {
+        struct pawl_entry *task;
+        enum pawl_code code = pawl_task_find_key(step, command, row->task, &task);
+        if (step->set.is_short || code != PAWL_OK) break;
+        int64_t cursor = pawl_dependents_slice(step, command, task, row->cursor);
+        row->cursor = cursor;
+        goes_on = cursor != 0;
+        break;
+    }
+    case PAWL_CONTINUE_REDRIVE:
+        goes_on = redrive_slice(step, row);
+        break;
+    case PAWL_CONTINUE_PRUNE:
+        prune_slice(step, row);
+        break;
+    }
+    if (step->set.is_short) return PAWL_BUSY;
+    command->done = row->done;
+    if (goes_on) {
+        command->goes_on = true;
+    } else {
+        pawl_set_put(&step->set, PAWL_LOOK_CONTINUATION, row->key, none, 0, NULL);
+    }
+    return PAWL_OK;
+}

@@ -1,0 +1,312 @@
+/* What operators do: queue, pause, resume, cancel, resolve. Of a RUNNING task they can only ask its holder,
+ * but for a forced cancel. */
+#include "core/task/rule.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "core/limits.h"
+
+static const struct pawl_str none = {0};
+
+enum pawl_code pawl_rule_queue(struct pawl_step *step, struct pawl_command *command)
+{
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find_own(step, command, &entry);
+    if (code != PAWL_OK) return code;
+    const struct pawl_task_row *before = entry->row;
+    if (command->has_fence) {
+        code = pawl_task_guard(step, command, before);
+        if (code != PAWL_OK || step->set.is_short) return code;
+    }
+    switch (before->state) {
+    case PAWL_TASK_QUEUED:
+    case PAWL_TASK_RUNNING:
+    case PAWL_TASK_COMPLETED:
+        return PAWL_OK;
+    case PAWL_TASK_PENDING:
+        break;
+    case PAWL_TASK_PAUSED:
+    case PAWL_TASK_RECOVERY_PENDING:
+    case PAWL_TASK_FAILED:
+    case PAWL_TASK_CANCELLED:
+    case PAWL_TASK_DEAD_LETTER:
+        return pawl_state_error(command, before, "queue");
+    }
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    pawl_task_move(task, PAWL_TASK_QUEUED, PAWL_BY_OPERATOR);
+    pawl_task_offer(step, task);
+    pawl_task_touch(step, task);
+    pawl_event_add(step, task, PAWL_EVENT_QUEUED, PAWL_CAUSE_QUEUED, pawl_command_actor(command),
+                   command->reason);
+    return PAWL_OK;
+}
+
+/* Leaves a request for the holder, who learns it with its next renewal. */
+static enum pawl_code request(struct pawl_step *step, struct pawl_command *command,
+                              struct pawl_entry *entry, enum pawl_control control)
+{
+    const struct pawl_task_row *before = entry->row;
+    if (before->control == control) return PAWL_OK;
+    if (before->control == PAWL_CONTROL_CANCEL) {
+        return pawl_error_set(&command->err, PAWL_STATE,
+                              "task %.*s is asked to cancel already", PAWL_STR_ARG(before->id));
+    }
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    task->control = control;
+    task->control_deadline_at_ms = step->now_ms + task->lease_ms;
+    task->due_at_ms = pawl_lease_due(task) < task->due_at_ms ? pawl_lease_due(task) : task->due_at_ms;
+    pawl_payload_drop(step, task, PAWL_PAYLOAD_CONTROL_REASON);
+    if (command->reason.len > 0) {
+        pawl_payload_put(step, task, PAWL_PAYLOAD_CONTROL_REASON, command->reason);
+    }
+    pawl_task_touch(step, task);
+    pawl_event_add(step, task, PAWL_EVENT_CONTROL_REQUESTED,
+                   control == PAWL_CONTROL_PAUSE ? PAWL_CAUSE_PAUSE : PAWL_CAUSE_CANCEL,
+                   pawl_command_actor(command), command->reason);
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_rule_pause(struct pawl_step *step, struct pawl_command *command)
+{
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find_own(step, command, &entry);
+    if (code != PAWL_OK) return code;
+    if (pawl_outcome_is_repeat(command, entry->row)) return PAWL_OK;
+    if (command->has_fence) {
+        code = pawl_task_guard(step, command, entry->row);
+        if (code != PAWL_OK || step->set.is_short) return code;
+    }
+    const struct pawl_task_row *before = entry->row;
+    enum pawl_mover by = PAWL_BY_OPERATOR;
+    switch (before->state) {
+    case PAWL_TASK_PENDING:
+    case PAWL_TASK_QUEUED:
+        break;
+    case PAWL_TASK_RUNNING:
+        if (!command->has_fence) return request(step, command, entry, PAWL_CONTROL_PAUSE);
+        by = PAWL_BY_WORKER;
+        break;
+    case PAWL_TASK_PAUSED:
+        return PAWL_OK;
+    case PAWL_TASK_RECOVERY_PENDING:
+    case PAWL_TASK_COMPLETED:
+    case PAWL_TASK_FAILED:
+    case PAWL_TASK_CANCELLED:
+    case PAWL_TASK_DEAD_LETTER:
+        return pawl_state_error(command, before, "pause");
+    }
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    pawl_outcome_accept(task, command);
+    pawl_task_move(task, PAWL_TASK_PAUSED, by);
+    pawl_lease_clear(step, task);
+    pawl_task_withdraw(task);
+    pawl_task_touch(step, task);
+    pawl_event_add(step, task, PAWL_EVENT_PAUSED, PAWL_CAUSE_NONE, pawl_command_actor(command),
+                   command->reason);
+    return PAWL_OK;
+}
+
+/* A new input takes the place of the old one. */
+static void replace_input(struct pawl_step *step, struct pawl_task_row *task, struct pawl_str input,
+                          int64_t old_bytes)
+{
+    pawl_payload_put(step, task, PAWL_PAYLOAD_INPUT, input);
+    task->payload_bytes += (int64_t)input.len - old_bytes;
+}
+
+void pawl_task_resume_row(struct pawl_step *step, struct pawl_entry *entry,
+                          const struct pawl_resume *how, enum pawl_event_cause cause,
+                          struct pawl_str actor, struct pawl_str reason)
+{
+    const struct pawl_task_row *before = entry->row;
+    int64_t old_bytes = 0;
+    if (how->input.len > 0) {
+        old_bytes = (int64_t)pawl_payload_look(step, before, PAWL_PAYLOAD_INPUT).len;
+        if (step->set.is_short) return;
+    }
+    bool was_finished = pawl_task_state_is_terminal(before->state);
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    pawl_task_move(task, PAWL_TASK_QUEUED, PAWL_BY_OPERATOR);
+    if (was_finished) {
+        pawl_task_raise_epoch(task);
+        task->finished_at_ms = 0;
+        if (!how->keep_retries) {
+            task->retries = 0;
+            task->recoveries = 0;
+        }
+    }
+    task->crashes_in_row = 0;
+    task->ready_at_ms = 0;
+    if (how->input.len > 0) replace_input(step, task, how->input, old_bytes);
+    pawl_task_offer(step, task);
+    pawl_task_touch(step, task);
+    pawl_event_add(step, task, PAWL_EVENT_RESUMED, cause, actor, reason);
+    if (was_finished) pawl_dependents_tell(step, entry); /* it can complete again: they are not blocked */
+}
+
+enum pawl_code pawl_rule_resume(struct pawl_step *step, struct pawl_command *command)
+{
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find_own(step, command, &entry);
+    if (code != PAWL_OK) return code;
+    const struct pawl_task_row *before = entry->row;
+    if (command->has_fence) {
+        code = pawl_task_guard(step, command, before);
+        if (code != PAWL_OK || step->set.is_short) return code;
+    }
+    switch (before->state) {
+    case PAWL_TASK_PAUSED:
+    case PAWL_TASK_FAILED:
+    case PAWL_TASK_DEAD_LETTER:
+        break;
+    case PAWL_TASK_PENDING:
+    case PAWL_TASK_QUEUED:
+    case PAWL_TASK_RUNNING:
+    case PAWL_TASK_RECOVERY_PENDING:
+    case PAWL_TASK_COMPLETED:
+    case PAWL_TASK_CANCELLED:
+        return pawl_state_error(command, before, "resume");
+    }
+    pawl_task_resume_row(step, entry, &command->ask.resume, PAWL_CAUSE_RESUMED,
+                         pawl_command_actor(command), command->reason);
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_rule_cancel(struct pawl_step *step, struct pawl_command *command)
+{
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find_own(step, command, &entry);
+    if (code != PAWL_OK) return code;
+    if (pawl_outcome_is_repeat(command, entry->row)) return PAWL_OK;
+    if (command->has_fence) {
+        code = pawl_task_guard(step, command, entry->row);
+        if (code != PAWL_OK || step->set.is_short) return code;
+    }
+    const struct pawl_task_row *before = entry->row;
+    bool is_forced = command->ask.is_forced && !command->has_fence;
+    bool raises_epoch = false;
+    enum pawl_mover by = PAWL_BY_OPERATOR;
+    switch (before->state) {
+    case PAWL_TASK_PENDING:
+    case PAWL_TASK_QUEUED:
+    case PAWL_TASK_PAUSED:
+        break;
+    case PAWL_TASK_RUNNING:
+        if (command->has_fence) {
+            by = PAWL_BY_WORKER;
+        } else if (is_forced) {
+            raises_epoch = true;
+        } else {
+            return request(step, command, entry, PAWL_CONTROL_CANCEL);
+        }
+        break;
+    case PAWL_TASK_RECOVERY_PENDING:
+        if (!is_forced) return pawl_state_error(command, before, "cancel without force");
+        raises_epoch = true;
+        break;
+    case PAWL_TASK_FAILED:
+    case PAWL_TASK_DEAD_LETTER:
+        raises_epoch = true; /* the listed moves out of a terminal state take a new epoch */
+        break;
+    case PAWL_TASK_CANCELLED:
+        return PAWL_OK;
+    case PAWL_TASK_COMPLETED:
+        return pawl_state_error(command, before, "cancel");
+    }
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    pawl_outcome_accept(task, command);
+    pawl_task_move(task, PAWL_TASK_CANCELLED, by);
+    if (raises_epoch) pawl_task_raise_epoch(task);
+    pawl_lease_clear(step, task);
+    pawl_task_touch(step, task);
+    pawl_task_finish(step, entry, PAWL_EVENT_CANCELLED, is_forced ? PAWL_CAUSE_FORCED : PAWL_CAUSE_NONE,
+                     pawl_command_actor(command), command->reason);
+    return PAWL_OK;
+}
+
+/* Whether an operator may settle a task from this state in that way. */
+static bool may_resolve(enum pawl_task_state from, enum pawl_task_state to)
+{
+    bool is_finished = from == PAWL_TASK_FAILED || from == PAWL_TASK_DEAD_LETTER;
+    if (!is_finished && from != PAWL_TASK_RECOVERY_PENDING) return false;
+    return to == PAWL_TASK_COMPLETED || to == PAWL_TASK_QUEUED || to == PAWL_TASK_CANCELLED ||
+           (to == PAWL_TASK_FAILED && !is_finished);
+}
+
+enum pawl_code pawl_rule_resolve(struct pawl_step *step, struct pawl_command *command)
+{
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find_own(step, command, &entry);
+    if (code != PAWL_OK) return code;
+    const struct pawl_task_row *before = entry->row;
+    enum pawl_task_state to = command->ask.resolve.outcome;
+    struct pawl_str text = command->ask.resolve.text;
+    struct pawl_str actor = command->actor;
+    if (!may_resolve(before->state, to)) return pawl_state_error(command, before, "resolve");
+    bool was_finished = pawl_task_state_is_terminal(before->state);
+
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    pawl_task_move(task, to, PAWL_BY_OPERATOR);
+    pawl_task_raise_epoch(task);
+    pawl_lease_clear(step, task);
+    task->finished_at_ms = 0;
+    pawl_task_touch(step, task);
+    switch (to) {
+    case PAWL_TASK_COMPLETED:
+        task->progress = 100.0;
+        if (text.len > 0) pawl_payload_put(step, task, PAWL_PAYLOAD_RESULT, text);
+        pawl_payload_drop(step, task, PAWL_PAYLOAD_ERROR);
+        pawl_task_finish(step, entry, PAWL_EVENT_RESOLVED_COMPLETED, PAWL_CAUSE_RESOLVED, actor,
+                         command->reason);
+        break;
+    case PAWL_TASK_FAILED:
+        if (text.len > 0) pawl_payload_put(step, task, PAWL_PAYLOAD_ERROR, text);
+        pawl_task_finish(step, entry, PAWL_EVENT_FAILED, PAWL_CAUSE_RESOLVED, actor, command->reason);
+        break;
+    case PAWL_TASK_CANCELLED:
+        pawl_task_finish(step, entry, PAWL_EVENT_RESOLVED_CANCELLED, PAWL_CAUSE_RESOLVED, actor,
+                         command->reason);
+        break;
+    case PAWL_TASK_QUEUED:
+        if (was_finished) task->retries = 0;
+        task->crashes_in_row = 0;
+        pawl_task_offer(step, task);
+        pawl_event_add(step, task, PAWL_EVENT_RESOLVED_QUEUED, PAWL_CAUSE_RESOLVED, actor,
+                       command->reason);
+        if (was_finished) pawl_dependents_tell(step, entry);
+        break;
+    case PAWL_TASK_PENDING:
+    case PAWL_TASK_RUNNING:
+    case PAWL_TASK_PAUSED:
+    case PAWL_TASK_RECOVERY_PENDING:
+    case PAWL_TASK_DEAD_LETTER:
+        pawl_assert(false);
+    }
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_rule_queue_set(struct pawl_step *step, struct pawl_command *command)
+{
+    const struct pawl_queue_set *ask = command->ask.queue_set;
+    int64_t key = pawl_queue_key(step, ask->name);
+    if (step->set.is_short) return PAWL_BUSY;
+    struct pawl_queue_row *queue;
+    if (key == 0) {
+        queue = pawl_step_take(step, sizeof *queue);
+        if (queue == NULL) return PAWL_NO_MEMORY;
+        queue->key = pawl_step_key(step);
+        queue->name = ask->name;
+        pawl_set_put(&step->set, PAWL_LOOK_QUEUE, queue->key, none, 0, queue);
+        pawl_set_know_key(&step->set, PAWL_LOOK_QUEUE_NAME, ask->name, queue->key);
+    } else {
+        struct pawl_entry *entry = pawl_set_look(&step->set, PAWL_LOOK_QUEUE, key, none, 0, 0);
+        if (entry == NULL || !entry->is_loaded || entry->row == NULL) return PAWL_BUSY;
+        queue = pawl_set_change(&step->set, entry);
+    }
+    if (ask->pause != 0) queue->is_paused = ask->pause == 1;
+    if (ask->set_lease) queue->lease_ms = ask->lease_ms;
+    if (ask->set_retry) queue->retry = ask->retry;
+    if (!queue->is_paused) step->made_ready = true;
+    return PAWL_OK;
+}

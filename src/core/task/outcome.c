@@ -1,0 +1,230 @@
+/* How an attempt ends: complete, fail, release. Repeating the accepted outcome is safe; any other word of
+ * one who has lost the task changes nothing and is kept as a late result. */
+#include "core/task/rule.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "core/check.h"
+#include "core/limits.h"
+#include "core/task/retry.h"
+
+#include <inttypes.h>
+
+static const struct pawl_str none = {0};
+
+int64_t pawl_outcome_digest(enum pawl_outcome_kind kind, struct pawl_str body, int64_t number)
+{
+    /* Stored, so the key is fixed: the digest tells a repeat from another outcome of the same worker, who
+     * gains nothing by a collision. */
+    static const uint64_t key[2] = {UINT64_C(0x7061776c2d6f7574), UINT64_C(0x636f6d652d763031)};
+    struct pawl_hasher hasher;
+    pawl_hasher_init(&hasher, key);
+    pawl_hasher_add_int64(&hasher, kind);
+    pawl_hasher_add_int64(&hasher, number);
+    pawl_hasher_add(&hasher, body);
+    return (int64_t)pawl_hasher_end(&hasher);
+}
+
+/* What a command says of the outcome, in the terms of its digest. */
+struct outcome {
+    enum pawl_outcome_kind kind;
+    struct pawl_str body;
+    int64_t number;
+};
+
+static struct outcome outcome_of(const struct pawl_command *command)
+{
+    switch (command->kind) {
+    case PAWL_COMMAND_COMPLETE:
+        return (struct outcome){PAWL_OUTCOME_COMPLETE, command->ask.result, 0};
+    case PAWL_COMMAND_FAIL:
+        return (struct outcome){PAWL_OUTCOME_FAIL, command->ask.failure.error,
+                                command->ask.failure.is_final
+                                    ? INT64_MAX
+                                    : command->ask.failure.retry_after_ms};
+    case PAWL_COMMAND_RELEASE:
+        return (struct outcome){PAWL_OUTCOME_RELEASE, none, command->ask.delay_ms};
+    case PAWL_COMMAND_PAUSE:
+        return (struct outcome){PAWL_OUTCOME_PAUSE, none, 0};
+    case PAWL_COMMAND_CANCEL:
+        return (struct outcome){PAWL_OUTCOME_CANCEL, none, 0};
+    default:
+        return (struct outcome){PAWL_OUTCOME_NONE, none, 0};
+    }
+}
+
+static int64_t digest_of(const struct pawl_command *command)
+{
+    struct outcome outcome = outcome_of(command);
+    return pawl_outcome_digest(outcome.kind, outcome.body, outcome.number);
+}
+
+bool pawl_outcome_is_repeat(const struct pawl_command *command, const struct pawl_task_row *task)
+{
+    return command->has_fence && task->outcome_kind != PAWL_OUTCOME_NONE &&
+           task->outcome_epoch == command->fence.epoch &&
+           task->outcome_kind == outcome_of(command).kind &&
+           task->outcome_digest == digest_of(command);
+}
+
+void pawl_outcome_accept(struct pawl_task_row *task, const struct pawl_command *command)
+{
+    if (!command->has_fence) return; /* an operator's word is not repeated by epoch */
+    task->outcome_epoch = command->fence.epoch;
+    task->outcome_kind = outcome_of(command).kind;
+    task->outcome_digest = digest_of(command);
+}
+
+enum pawl_code pawl_rule_complete(struct pawl_step *step, struct pawl_command *command)
+{
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find_own(step, command, &entry);
+    if (code != PAWL_OK) return code;
+    if (pawl_outcome_is_repeat(command, entry->row)) return PAWL_OK;
+    code = pawl_task_guard(step, command, entry->row);
+    if (code != PAWL_OK || step->set.is_short) return code;
+    const struct pawl_task_row *before = entry->row;
+    enum pawl_mover by =
+        before->state == PAWL_TASK_RUNNING ? PAWL_BY_WORKER : PAWL_BY_OPERATOR;
+    bool is_open = before->state == PAWL_TASK_RUNNING || before->state == PAWL_TASK_PENDING ||
+                   before->state == PAWL_TASK_QUEUED || before->state == PAWL_TASK_PAUSED;
+    if (!is_open) return pawl_state_error(command, before, "complete");
+
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    pawl_task_move(task, PAWL_TASK_COMPLETED, by);
+    pawl_outcome_accept(task, command);
+    pawl_lease_clear(step, task);
+    task->progress = 100.0;
+    task->progress_epoch = task->epoch;
+    task->crashes_in_row = 0;
+    if (command->ask.result.len > 0) {
+        pawl_payload_put(step, task, PAWL_PAYLOAD_RESULT, command->ask.result);
+    }
+    pawl_payload_drop(step, task, PAWL_PAYLOAD_ERROR);
+    pawl_task_touch(step, task);
+    pawl_task_finish(step, entry, PAWL_EVENT_COMPLETED, PAWL_CAUSE_NONE, pawl_command_actor(command),
+                     none);
+    return PAWL_OK;
+}
+
+/* Up to the task's jitter, so that those which failed together do not come back together. */
+static int64_t jitter_ms(struct pawl_step *step, const struct pawl_task_row *task)
+{
+    if (task->retry.jitter_ms == 0) return 0;
+    return (int64_t)(pawl_step_random(step) % (uint64_t)(task->retry.jitter_ms + 1));
+}
+
+void pawl_task_fail_attempt(struct pawl_step *step, struct pawl_entry *entry, struct pawl_str error,
+                            bool is_final, int64_t retry_after_ms, enum pawl_mover by,
+                            enum pawl_event_cause cause, struct pawl_str actor)
+{
+    struct pawl_task_row *task = entry->row;
+    struct pawl_str excerpt = pawl_utf8_cut_points(error, PAWL_EXCERPT_POINTS);
+    pawl_assert(task->retries >= 1);
+    pawl_payload_put(step, task, PAWL_PAYLOAD_ERROR, error);
+    if (is_final || task->retries > task->retry.max_retries) {
+        pawl_task_move(task, PAWL_TASK_DEAD_LETTER, by);
+        pawl_lease_clear(step, task);
+        pawl_task_finish(step, entry, PAWL_EVENT_DEAD_LETTERED, cause, actor, excerpt);
+        return;
+    }
+    int64_t delay_ms = retry_after_ms > 0   ? retry_after_ms
+                       : retry_after_ms < 0 ? 0
+                                            : pawl_retry_delay_ms(&task->retry, task->retries) +
+                                                  jitter_ms(step, task);
+    if (pawl_task_return(step, entry, delay_ms, by) != PAWL_TASK_QUEUED) return;
+    pawl_event_add(step, task, PAWL_EVENT_RETRY_SCHEDULED, cause, actor, excerpt);
+}
+
+enum pawl_code pawl_rule_fail(struct pawl_step *step, struct pawl_command *command)
+{
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find_own(step, command, &entry);
+    if (code != PAWL_OK) return code;
+    if (pawl_outcome_is_repeat(command, entry->row)) return PAWL_OK;
+    code = pawl_task_guard(step, command, entry->row);
+    if (code != PAWL_OK || step->set.is_short) return code;
+    const struct pawl_task_row *before = entry->row;
+    if (before->state != PAWL_TASK_RUNNING) return pawl_state_error(command, before, "fail");
+
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    pawl_outcome_accept(task, command);
+    task->retries++;
+    task->crashes_in_row = 0;
+    pawl_task_touch(step, task);
+    const struct pawl_failure *failure = &command->ask.failure;
+    pawl_task_fail_attempt(step, entry, failure->error, failure->is_final, failure->retry_after_ms,
+                           PAWL_BY_WORKER, PAWL_CAUSE_NONE, pawl_command_actor(command));
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_rule_release(struct pawl_step *step, struct pawl_command *command)
+{
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find_own(step, command, &entry);
+    if (code != PAWL_OK) return code;
+    if (pawl_outcome_is_repeat(command, entry->row)) return PAWL_OK;
+    code = pawl_task_guard(step, command, entry->row);
+    if (code != PAWL_OK || step->set.is_short) return code;
+
+    struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    int64_t delay_ms = command->ask.delay_ms;
+    pawl_outcome_accept(task, command);
+    pawl_task_touch(step, task);
+    if (pawl_task_return(step, entry, delay_ms, PAWL_BY_WORKER) != PAWL_TASK_QUEUED) return PAWL_OK;
+    bool is_yield = delay_ms > 0;
+    pawl_event_add(step, task, is_yield ? PAWL_EVENT_YIELDED : PAWL_EVENT_RELEASED,
+                   is_yield ? PAWL_CAUSE_YIELDED : PAWL_CAUSE_RELEASED, pawl_command_actor(command),
+                   command->reason);
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_rule_late(struct pawl_step *step, struct pawl_command *command)
+{
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find(step, command, command->task_id, &entry);
+    if (code != PAWL_OK) return code;
+    const struct pawl_task_row *task = entry->row;
+    struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_LATE, task->key, none, 0,
+                                            PAWL_LATE_RESULTS_KEPT);
+    if (list == NULL || !list->is_loaded) return PAWL_BUSY;
+    struct pawl_rows *rows = list->row;
+    struct outcome outcome = outcome_of(command);
+    int64_t digest = digest_of(command);
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct pawl_late_row *kept = &((const struct pawl_late_row *)rows->rows)[i];
+        bool is_same = kept->epoch == command->fence.epoch && kept->digest == digest &&
+                       pawl_str_equal(kept->owner, command->fence.owner);
+        if (is_same) return PAWL_OK;
+    }
+    /* The list grows with what this step keeps, so that a repeat in the same step is none either. */
+    struct pawl_late_row *all = pawl_step_take(step, (rows->count + 1) * sizeof *all);
+    struct pawl_rows *grown = pawl_step_take(step, sizeof *grown);
+    if (all == NULL || grown == NULL) return PAWL_NO_MEMORY;
+    for (size_t i = 0; i < rows->count; i++) all[i] = ((const struct pawl_late_row *)rows->rows)[i];
+    struct pawl_late_row *late = &all[rows->count];
+    *late = (struct pawl_late_row){
+        .key = pawl_step_key(step),
+        .task = task->key,
+        .epoch = command->fence.epoch,
+        .at_ms = step->now_ms,
+        .owner = command->fence.owner,
+        .kind = outcome.kind,
+        .digest = digest,
+        .body = pawl_utf8_cut_bytes(outcome.body, PAWL_LATE_RESULT_BYTES_MAX),
+    };
+    pawl_set_append(&step->set, PAWL_APPEND_LATE, late);
+    *grown = (struct pawl_rows){all, rows->count + 1, 0};
+    if (grown->count > PAWL_LATE_RESULTS_KEPT) {
+        int64_t *prune = pawl_step_take(step, sizeof *prune);
+        if (prune == NULL) return PAWL_NO_MEMORY;
+        *prune = all[0].key;
+        pawl_set_append(&step->set, PAWL_APPEND_LATE_PRUNE, prune);
+        *grown = (struct pawl_rows){all + 1, grown->count - 1, 0};
+    }
+    pawl_set_know(&step->set, PAWL_LOOK_LATE, task->key, none, grown);
+    return PAWL_OK;
+}

@@ -1,0 +1,330 @@
+#include "core/task/rule.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "core/limits.h"
+
+#include <inttypes.h>
+
+static const struct pawl_str none = {0};
+
+enum pawl_code pawl_task_find_key(struct pawl_step *step, struct pawl_command *command, int64_t key,
+                                  struct pawl_entry **out)
+{
+    struct pawl_entry *entry = pawl_set_task(&step->set, key);
+    if (entry == NULL || !entry->is_loaded) return PAWL_BUSY; /* full or short */
+    const struct pawl_task_row *task = entry->row;
+    if (task == NULL) return pawl_error_set(&command->err, PAWL_NOT_FOUND, "no such task");
+    if (task->due_at_ms != 0 && task->due_at_ms <= step->now_ms &&
+        command->kind != PAWL_COMMAND_DUE) {
+        step->set.is_short = true; /* the engine runs what is due of it first */
+        return PAWL_BUSY;
+    }
+    *out = entry;
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_task_find(struct pawl_step *step, struct pawl_command *command, struct pawl_str id,
+                              struct pawl_entry **out)
+{
+    struct pawl_entry *named = pawl_set_look(&step->set, PAWL_LOOK_TASK_ID, 0, id, 0, 0);
+    if (named == NULL || !named->is_loaded) return PAWL_BUSY;
+    const int64_t *key = named->row;
+    enum pawl_code code =
+        key == NULL ? PAWL_NOT_FOUND : pawl_task_find_key(step, command, *key, out);
+    if (code == PAWL_NOT_FOUND) {
+        return pawl_error_set(&command->err, code, "no such task: %.*s", PAWL_STR_ARG(id));
+    }
+    return code;
+}
+
+enum pawl_code pawl_task_find_own(struct pawl_step *step, struct pawl_command *command,
+                                  struct pawl_entry **out)
+{
+    enum pawl_code code = pawl_task_find(step, command, command->task_id, out);
+    if (code != PAWL_OK) return code;
+    const struct pawl_task_row *task = (*out)->row;
+    if (command->expected_version == 0 || command->expected_version == task->version) return PAWL_OK;
+    return pawl_error_set(&command->err, PAWL_CONFLICT,
+                          "task %.*s is at version %" PRId64 ", not %" PRId64,
+                          PAWL_STR_ARG(task->id), task->version, command->expected_version);
+}
+
+static int64_t key_of(struct pawl_step *step, enum pawl_look look, struct pawl_str text)
+{
+    struct pawl_entry *entry = pawl_set_look(&step->set, look, 0, text, 0, 0);
+    if (entry == NULL || !entry->is_loaded || entry->row == NULL) return 0;
+    return *(const int64_t *)entry->row;
+}
+
+int64_t pawl_queue_key(struct pawl_step *step, struct pawl_str name)
+{
+    return key_of(step, PAWL_LOOK_QUEUE_NAME, name);
+}
+
+int64_t pawl_worker_key(struct pawl_step *step, struct pawl_str id)
+{
+    return key_of(step, PAWL_LOOK_WORKER_ID, id);
+}
+
+struct pawl_queue_row *pawl_queue_by_key(struct pawl_step *step, int64_t key)
+{
+    struct pawl_entry *entry = pawl_set_look(&step->set, PAWL_LOOK_QUEUE, key, none, 0, 0);
+    return entry == NULL || !entry->is_loaded ? NULL : entry->row;
+}
+
+struct pawl_str pawl_worker_id(struct pawl_step *step, int64_t key)
+{
+    if (key == 0) return none;
+    struct pawl_entry *entry = pawl_set_look(&step->set, PAWL_LOOK_WORKER, key, none, 0, 0);
+    if (entry == NULL || !entry->is_loaded || entry->row == NULL) return none;
+    return ((const struct pawl_worker_row *)entry->row)->id;
+}
+
+bool pawl_fence_holds(struct pawl_step *step, const struct pawl_fence *fence,
+                      const struct pawl_task_row *task)
+{
+    if (task->state != PAWL_TASK_RUNNING || task->epoch != fence->epoch) return false;
+    if (step->now_ms >= task->lease_end_at_ms) return false;
+    return pawl_worker_key(step, fence->owner) == task->owner;
+}
+
+static enum pawl_code lease_lost(struct pawl_command *command, const struct pawl_task_row *task)
+{
+    return pawl_error_set(&command->err, PAWL_LEASE_LOST,
+                          "task %.*s: epoch %" PRId64
+                          " holds no lease any more (it is %s at epoch %" PRId64 ")",
+                          PAWL_STR_ARG(task->id), command->fence.epoch,
+                          pawl_task_state_name(task->state), task->epoch);
+}
+
+enum pawl_code pawl_task_guard(struct pawl_step *step, struct pawl_command *command,
+                               const struct pawl_task_row *task)
+{
+    if (command->has_fence) {
+        if (pawl_fence_holds(step, &command->fence, task)) return PAWL_OK;
+        return lease_lost(command, task);
+    }
+    if (task->state != PAWL_TASK_RUNNING) return PAWL_OK;
+    return pawl_error_set(&command->err, PAWL_LEASE_LOST,
+                          "task %.*s is running under a lease; only its holder may do this",
+                          PAWL_STR_ARG(task->id));
+}
+
+enum pawl_code pawl_state_error(struct pawl_command *command, const struct pawl_task_row *task,
+                                const char *verb)
+{
+    return pawl_error_set(&command->err, PAWL_STATE, "cannot %s task %.*s: it is %s", verb,
+                          PAWL_STR_ARG(task->id), pawl_task_state_name(task->state));
+}
+
+void pawl_task_touch(struct pawl_step *step, struct pawl_task_row *task)
+{
+    task->version++;
+    task->updated_at_ms = step->now_ms;
+}
+
+struct pawl_str pawl_command_actor(const struct pawl_command *command)
+{
+    return command->has_fence ? command->fence.owner : command->actor;
+}
+
+/* Where an attempt ends, the event tells how long it took. */
+static int64_t attempt_ms(const struct pawl_step *step, const struct pawl_task_row *task,
+                          enum pawl_event_type type)
+{
+    switch (type) {
+    case PAWL_EVENT_COMPLETED:
+    case PAWL_EVENT_RETRY_SCHEDULED:
+    case PAWL_EVENT_DEAD_LETTERED:
+    case PAWL_EVENT_FENCED:
+        return task->started_at_ms == 0 ? 0 : step->now_ms - task->started_at_ms;
+    default:
+        return 0;
+    }
+}
+
+void pawl_event_add(struct pawl_step *step, struct pawl_task_row *task, enum pawl_event_type type,
+                    enum pawl_event_cause cause, struct pawl_str actor, struct pawl_str note)
+{
+    struct pawl_event_new *event = pawl_step_take(step, sizeof *event);
+    if (event == NULL) return;
+    task->sequence++;
+    event->task = task;
+    event->row = (struct pawl_event_row){
+        .task = task->key,
+        .sequence = task->sequence,
+        .type = type,
+        .at_ms = step->now_ms,
+        .state = task->state,
+        .epoch = task->epoch,
+        .version = task->version,
+        .progress = task->progress,
+        .retries = task->retries,
+        .next_retry_at_ms = task->ready_at_ms,
+        .duration_ms = attempt_ms(step, task, type),
+        .cause = cause,
+        .actor = actor,
+        .note = pawl_utf8_cut_points(note, PAWL_EVENT_NOTE_POINTS),
+    };
+    pawl_set_append(&step->set, PAWL_APPEND_EVENT, event);
+
+    /* every so often a long history is cut: what all consumers have passed, but for the newest */
+    if (task->sequence > PAWL_EVENTS_KEPT && task->sequence % (PAWL_EVENTS_KEPT / 4) == 0) {
+        (void)pawl_continuation_add(
+            step, &(struct pawl_continuation_row){.kind = PAWL_CONTINUE_PRUNE, .task = task->key});
+    }
+}
+
+void pawl_payload_put(struct pawl_step *step, struct pawl_task_row *task, enum pawl_payload_kind kind,
+                      struct pawl_str body)
+{
+    struct pawl_str *row = pawl_step_take(step, sizeof *row);
+    if (row == NULL) return;
+    *row = body;
+    task->payloads |= 1u << kind;
+    pawl_set_put(&step->set, PAWL_LOOK_PAYLOAD, task->key * PAWL_PAYLOAD_KINDS_MAX + kind, none, 0, row);
+}
+
+void pawl_payload_drop(struct pawl_step *step, struct pawl_task_row *task, enum pawl_payload_kind kind)
+{
+    if ((task->payloads & (1u << kind)) == 0) return;
+    task->payloads &= ~(1u << kind);
+    pawl_set_put(&step->set, PAWL_LOOK_PAYLOAD, task->key * PAWL_PAYLOAD_KINDS_MAX + kind, none, 0,
+                 NULL);
+}
+
+struct pawl_str pawl_payload_look(struct pawl_step *step, const struct pawl_task_row *task,
+                                  enum pawl_payload_kind kind)
+{
+    if ((task->payloads & (1u << kind)) == 0) return none;
+    struct pawl_entry *entry = pawl_set_look(&step->set, PAWL_LOOK_PAYLOAD,
+                                             task->key * PAWL_PAYLOAD_KINDS_MAX + kind, none, 0, 0);
+    if (entry == NULL || !entry->is_loaded || entry->row == NULL) return none;
+    return *(const struct pawl_str *)entry->row;
+}
+
+void pawl_lease_clear(struct pawl_step *step, struct pawl_task_row *task)
+{
+    task->lease_kind = PAWL_LEASE_NONE;
+    task->owner = 0;
+    task->lease_ms = 0;
+    task->lease_end_at_ms = 0;
+    task->attempt_end_at_ms = 0;
+    task->control = PAWL_CONTROL_NONE;
+    task->control_deadline_at_ms = 0;
+    pawl_payload_drop(step, task, PAWL_PAYLOAD_CONTROL_REASON);
+}
+
+int64_t pawl_lease_due(const struct pawl_task_row *task)
+{
+    int64_t due = task->lease_end_at_ms;
+    if (task->attempt_end_at_ms != 0 && task->attempt_end_at_ms < due) due = task->attempt_end_at_ms;
+    if (task->control_deadline_at_ms != 0 && task->control_deadline_at_ms < due) {
+        due = task->control_deadline_at_ms;
+    }
+    return due;
+}
+
+void pawl_task_withdraw(struct pawl_task_row *task)
+{
+    task->rank = PAWL_RANK_NONE;
+    task->due_at_ms = 0;
+    task->ready_at_ms = 0;
+}
+
+void pawl_task_offer(struct pawl_step *step, struct pawl_task_row *task)
+{
+    pawl_assert(task->state == PAWL_TASK_QUEUED);
+    if (task->rank != PAWL_RANK_NONE) return; /* it keeps its place */
+    task->due_at_ms = 0;
+    if (task->open_dependencies > 0) return;
+    if (task->ready_at_ms > step->now_ms) {
+        task->due_at_ms = task->ready_at_ms;
+        return;
+    }
+    int64_t since = task->ready_at_ms != 0 ? task->ready_at_ms : step->now_ms;
+    task->rank = pawl_rank_make(task->priority, since);
+    task->ready_at_ms = 0;
+    step->made_ready = true;
+}
+
+void pawl_task_finish(struct pawl_step *step, struct pawl_entry *entry, enum pawl_event_type type,
+                      enum pawl_event_cause cause, struct pawl_str actor, struct pawl_str note)
+{
+    struct pawl_task_row *task = entry->row;
+    pawl_assert(pawl_task_state_is_terminal(task->state));
+    pawl_task_withdraw(task);
+    task->finished_at_ms = step->now_ms;
+    task->blocked_by = 0;
+    pawl_event_add(step, task, type, cause, actor, note);
+    pawl_dependents_tell(step, entry);
+}
+
+void pawl_task_raise_epoch(struct pawl_task_row *task)
+{
+    pawl_assert(task->epoch < INT64_MAX);
+    task->epoch++;
+}
+
+static int64_t later(int64_t now_ms, int64_t delay_ms)
+{
+    pawl_assert(delay_ms >= 0 && delay_ms <= PAWL_DELAY_MS_MAX);
+    return delay_ms == 0 ? 0 : now_ms + delay_ms;
+}
+
+enum pawl_task_state pawl_task_return(struct pawl_step *step, struct pawl_entry *entry, int64_t delay_ms,
+                                      enum pawl_mover by)
+{
+    struct pawl_task_row *task = entry->row;
+    enum pawl_control control = task->control;
+    struct pawl_str reason = pawl_payload_look(step, task, PAWL_PAYLOAD_CONTROL_REASON);
+    pawl_lease_clear(step, task);
+    switch (control) {
+    case PAWL_CONTROL_NONE:
+        pawl_task_move(task, PAWL_TASK_QUEUED, by);
+        task->ready_at_ms = later(step->now_ms, delay_ms);
+        pawl_task_offer(step, task);
+        return PAWL_TASK_QUEUED;
+    case PAWL_CONTROL_PAUSE:
+        pawl_task_move(task, PAWL_TASK_PAUSED, by);
+        pawl_task_withdraw(task);
+        pawl_event_add(step, task, PAWL_EVENT_PAUSED, PAWL_CAUSE_CONTROL, none, reason);
+        return PAWL_TASK_PAUSED;
+    case PAWL_CONTROL_CANCEL:
+        pawl_task_move(task, PAWL_TASK_CANCELLED, by);
+        pawl_task_finish(step, entry, PAWL_EVENT_CANCELLED, PAWL_CAUSE_CONTROL, none, reason);
+        return PAWL_TASK_CANCELLED;
+    }
+    pawl_assert(false);
+    return task->state;
+}
+
+int64_t pawl_continuation_add(struct pawl_step *step, const struct pawl_continuation_row *row)
+{
+    struct pawl_continuation_row *made = pawl_step_take(step, sizeof *made);
+    if (made == NULL) return 0;
+    *made = *row;
+    made->key = pawl_step_key(step);
+    pawl_set_put(&step->set, PAWL_LOOK_CONTINUATION, made->key, none, 0, made);
+    /* pruning is nobody's to wait for */
+    if (made->kind != PAWL_CONTINUE_PRUNE &&
+        !pawl_append_add(&step->caused, step->set.arena, &made->key)) {
+        step->set.is_full = true;
+    }
+    return made->key;
+}
+
+struct pawl_str pawl_reply_copy(struct pawl_command *command, struct pawl_str text)
+{
+    return text.len == 0 ? none : pawl_arena_copy(command->keep, text);
+}
+
+enum pawl_code pawl_reply_code(struct pawl_command *command)
+{
+    enum pawl_code code = pawl_arena_code(command->keep);
+    if (code == PAWL_OK) return PAWL_OK;
+    return pawl_error_set(&command->err, code, "the answer does not fit in the caller's arena");
+}

@@ -1,0 +1,140 @@
+/* What the rules of a task have in common: finding it, judging the fence, leaving a state, telling of it.
+ * One file a family of commands uses these: create, claim, note, outcome, operate, depend, due. */
+#ifndef PAWL_CORE_TASK_RULE_H
+#define PAWL_CORE_TASK_RULE_H
+
+#include "core/step.h"
+
+/* Every rule has this form. It may stop at any point once step->set.is_short: what it returns then does not
+ * count. An error leaves nothing behind: pawl_step_run undoes what was changed. */
+typedef enum pawl_code pawl_rule(struct pawl_step *step, struct pawl_command *command);
+
+pawl_rule pawl_rule_create;
+pawl_rule pawl_rule_queue;
+pawl_rule pawl_rule_start;
+pawl_rule pawl_rule_claim;
+pawl_rule pawl_rule_renew;
+pawl_rule pawl_rule_progress;
+pawl_rule pawl_rule_checkpoint;
+pawl_rule pawl_rule_log;
+pawl_rule pawl_rule_complete;
+pawl_rule pawl_rule_fail;
+pawl_rule pawl_rule_release;
+pawl_rule pawl_rule_pause;
+pawl_rule pawl_rule_resume;
+pawl_rule pawl_rule_cancel;
+pawl_rule pawl_rule_resolve;
+pawl_rule pawl_rule_redrive;
+pawl_rule pawl_rule_queue_set;
+pawl_rule pawl_rule_consumer_open;
+pawl_rule pawl_rule_acknowledge;
+pawl_rule pawl_rule_acknowledge_through;
+pawl_rule pawl_rule_due;
+pawl_rule pawl_rule_continue;
+
+/* Keeps the outcome of a command that was refused as LEASE_LOST beside its task. */
+pawl_rule pawl_rule_late;
+
+/* The loaded entry of a task by id or key, after what was due of it; its row is not NULL on PAWL_OK. */
+enum pawl_code pawl_task_find(struct pawl_step *step, struct pawl_command *command, struct pawl_str id,
+                              struct pawl_entry **out);
+enum pawl_code pawl_task_find_key(struct pawl_step *step, struct pawl_command *command, int64_t key,
+                                  struct pawl_entry **out);
+
+/* Finds the task of a command and looks at its expected version. */
+enum pawl_code pawl_task_find_own(struct pawl_step *step, struct pawl_command *command,
+                                  struct pawl_entry **out);
+
+/* Whether the command may touch the task as its worker: a fence must be the current one; without a fence
+ * the task must not be RUNNING. */
+enum pawl_code pawl_task_guard(struct pawl_step *step, struct pawl_command *command,
+                               const struct pawl_task_row *task);
+
+/* Whether the command says again what was accepted under its epoch (decisions B3): then it is PAWL_OK without
+ * a write. Accept keeps what makes a later repeat known. */
+bool pawl_outcome_is_repeat(const struct pawl_command *command, const struct pawl_task_row *task);
+void pawl_outcome_accept(struct pawl_task_row *task, const struct pawl_command *command);
+
+/* Whether a fence is the current one: state, owner, epoch and lease end. Loads the owner (may be short). */
+bool pawl_fence_holds(struct pawl_step *step, const struct pawl_fence *fence,
+                      const struct pawl_task_row *task);
+
+/* PAWL_STATE with the sentence "cannot <verb> task X: it is <STATE>". */
+enum pawl_code pawl_state_error(struct pawl_command *command, const struct pawl_task_row *task,
+                                const char *verb);
+
+/* The key of a queue by name; 0 if there is none (or the set is short). */
+int64_t pawl_queue_key(struct pawl_step *step, struct pawl_str name);
+struct pawl_queue_row *pawl_queue_by_key(struct pawl_step *step, int64_t key);
+int64_t pawl_worker_key(struct pawl_step *step, struct pawl_str id);
+/* The id of a worker by key; empty if not loaded. */
+struct pawl_str pawl_worker_id(struct pawl_step *step, int64_t key);
+
+/* Counts a committed mutation. */
+void pawl_task_touch(struct pawl_step *step, struct pawl_task_row *task);
+
+/* Appends the event of a transition, last of all: it tells the row as it is now. note is cut to its limit. */
+void pawl_event_add(struct pawl_step *step, struct pawl_task_row *task, enum pawl_event_type type,
+                    enum pawl_event_cause cause, struct pawl_str actor, struct pawl_str note);
+/* The actor of a command: its fence's owner, else who it says. */
+struct pawl_str pawl_command_actor(const struct pawl_command *command);
+
+void pawl_payload_put(struct pawl_step *step, struct pawl_task_row *task, enum pawl_payload_kind kind,
+                      struct pawl_str body);
+void pawl_payload_drop(struct pawl_step *step, struct pawl_task_row *task, enum pawl_payload_kind kind);
+/* The body; empty if there is none or it is not loaded yet (is_short). */
+struct pawl_str pawl_payload_look(struct pawl_step *step, const struct pawl_task_row *task,
+                                  enum pawl_payload_kind kind);
+
+/* Takes away all that belongs to a lease, requests to its holder included. */
+void pawl_lease_clear(struct pawl_step *step, struct pawl_task_row *task);
+/* When the engine has to look at a RUNNING task again. */
+int64_t pawl_lease_due(const struct pawl_task_row *task);
+
+/* A QUEUED task is offered: ranked if nothing of its own stands against it, else armed for the end of its
+ * deferral, or left to its dependencies. */
+void pawl_task_offer(struct pawl_step *step, struct pawl_task_row *task);
+/* Nobody is to be offered it, and nothing is due of it. */
+void pawl_task_withdraw(struct pawl_task_row *task);
+
+/* Enters a terminal state, which is already set: withdrawn, finished, told of, then its dependents told. */
+void pawl_task_finish(struct pawl_step *step, struct pawl_entry *entry, enum pawl_event_type type,
+                      enum pawl_event_cause cause, struct pawl_str actor, struct pawl_str note);
+
+/* Leaves FAILED or DEAD_LETTER, or RUNNING by force: every old fence is dead. */
+void pawl_task_raise_epoch(struct pawl_task_row *task);
+
+/* RUNNING or RECOVERY_PENDING goes back to the queue after delay_ms, or where a pending request sends it
+ * (decisions E5). The lease is cleared. Returns the state it went to; the caller tells of QUEUED, this
+ * function of the others. */
+enum pawl_task_state pawl_task_return(struct pawl_step *step, struct pawl_entry *entry, int64_t delay_ms,
+                                      enum pawl_mover by);
+
+/* Charges a failed attempt (retries is already raised) and sends the task on: back with a delay, or to the
+ * dead letters. error is kept. */
+void pawl_task_fail_attempt(struct pawl_step *step, struct pawl_entry *entry, struct pawl_str error,
+                            bool is_final, int64_t retry_after_ms, enum pawl_mover by,
+                            enum pawl_event_cause cause, struct pawl_str actor);
+
+/* QUEUED from FAILED, DEAD_LETTER or PAUSED; shared by resume and redrive. */
+void pawl_task_resume_row(struct pawl_step *step, struct pawl_entry *entry,
+                          const struct pawl_resume *how, enum pawl_event_cause cause,
+                          struct pawl_str actor, struct pawl_str reason);
+
+/* Dependents. told: tells the dependents of a task what has become of it, at once or by a continuation. */
+void pawl_dependents_tell(struct pawl_step *step, struct pawl_entry *entry);
+/* One slice of it; returns the cursor to go on from, 0 when through. May be short. */
+int64_t pawl_dependents_slice(struct pawl_step *step, struct pawl_command *command,
+                              struct pawl_entry *entry, int64_t after);
+
+/* A new continuation, due now; returns its key. */
+int64_t pawl_continuation_add(struct pawl_step *step, const struct pawl_continuation_row *row);
+
+/* Arena memory of the step; a failure is sticky in the set. */
+void *pawl_step_take(struct pawl_step *step, size_t bytes);
+
+/* Copies to the caller's arena; a failure shows in its code. */
+struct pawl_str pawl_reply_copy(struct pawl_command *command, struct pawl_str text);
+enum pawl_code pawl_reply_code(struct pawl_command *command);
+
+#endif
