@@ -1,0 +1,26 @@
+/* The open store, as load.c, save.c and store.c share it. */
+#ifndef PAWL_STORE_HANDLE_H
+#define PAWL_STORE_HANDLE_H
+
+#include "base/uuid.h"
+#include "store/db.h"
+#include "store/store.h"
+
+struct pawl_store {
+    struct pawl_store_options options; /* target is the one below */
+    char *target; /* owned */
+    struct pawl_db *db; /* owned; NULL after an unknown outcome, if it could not be opened anew */
+    char store_id[PAWL_UUID_BYTES_MAX + 1];
+    int64_t now_ms;      /* of the open transaction */
+    int64_t drift_ms;    /* wall clock minus boot clock, as last seen */
+    bool is_begun;       /* a transaction is open */
+    bool is_dirty;       /* it has written something */
+    bool is_drift_known;
+    bool has_warned_behind;
+    bool has_warned_row; /* of a row that is usable with its policy dropped */
+};
+
+/* The connection under a store, for tests and simulation: to set its hook. */
+struct pawl_db *pawl_store_db(struct pawl_store *store);
+
+#endif

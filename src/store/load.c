@@ -1,0 +1,422 @@
+/* Answers what a set wants.
+ *
+ * Each wanted entry becomes one statement. All are sent, then flushed, so that the number of round trips to
+ * PostgreSQL does not grow with their number; only then are the entries answered, since rows may come at any
+ * time between. Rows that came along with another look are entered, and the set keeps its own where it has
+ * them: they may be newer.
+ *
+ * A row that cannot be read is set aside: a note goes to `quarantine`, and the row is taken out of the indexes
+ * by which claims and timers would meet it again. Its task is answered as none; all others go on. */
+#include "base/array.h"
+#include "base/assert.h"
+#include "base/error.h"
+#include "core/limits.h"
+#include "store/handle.h"
+#include "store/rows.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct load {
+    struct pawl_store *store;
+    struct pawl_set *set;
+    struct pawl_append bad; /* struct bad_row */
+};
+
+struct bad_row {
+    const char *table;
+    int64_t key;
+    struct pawl_str id;
+    struct pawl_str raw;
+    const char *reason;
+};
+
+/* What has come for one entry. */
+struct answer {
+    struct load *load;
+    struct pawl_entry *entry;
+    void *row;             /* one row */
+    struct pawl_rows *list; /* lists: always there */
+    size_t room;
+};
+
+static enum pawl_code memory(const struct load *load, struct pawl_error *err)
+{
+    enum pawl_code code = pawl_arena_code(load->set->arena);
+    if (code == PAWL_OK) return PAWL_OK;
+    return pawl_error_set(err, code, "the rows of a step do not fit in its memory");
+}
+
+/* Room for one more row at the end of a list; NULL without memory. */
+static void *list_add(struct answer *answer, size_t row_bytes)
+{
+    enum { ROOM_FIRST = 8 };
+    struct pawl_rows *list = answer->list;
+    if (list->count == answer->room) {
+        size_t room = answer->room == 0 ? ROOM_FIRST : answer->room * 2;
+        void *rows = pawl_arena_resize(answer->load->set->arena, list->rows,
+                                       answer->room * row_bytes, room * row_bytes);
+        if (rows == NULL) return NULL;
+        list->rows = rows;
+        answer->room = room;
+    }
+    return (char *)list->rows + list->count++ * row_bytes;
+}
+
+static void note_bad(struct load *load, const char *table, int64_t key, struct pawl_str id,
+                     struct pawl_str raw, const char *reason)
+{
+    struct bad_row *bad = pawl_arena_take(load->set->arena, sizeof *bad);
+    if (bad == NULL) return; /* the arena remembers */
+    *bad = (struct bad_row){table, key, id, raw, reason};
+    (void)pawl_append_add(&load->bad, load->set->arena, bad); /* the same */
+}
+
+/* ---- Rows as they come ------------------------------------------------------------------------ */
+
+/* Decodes the row and enters it; *out is NULL if it was bad. */
+static enum pawl_code enter_task(struct load *load, const struct pawl_db_row *row,
+                                 struct pawl_task_row **out, struct pawl_error *err)
+{
+    struct pawl_arena *arena = load->set->arena;
+    struct pawl_task_row *task = pawl_arena_take(arena, sizeof *task);
+    *out = NULL;
+    if (task == NULL) return memory(load, err);
+    const char *fault = pawl_row_task(row, arena, task);
+    if (fault != NULL && pawl_arena_code(arena) == PAWL_OK) {
+        struct pawl_str raw = pawl_arena_format(
+            arena, "state=%" PRId64 " rank=%" PRId64 " due_at_ms=%" PRId64, pawl_db_int64(row, 3),
+            pawl_db_int64(row, 5), pawl_db_int64(row, 6));
+        note_bad(load, "task", task->key, task->id, raw, fault);
+        return memory(load, err);
+    }
+    if (fault == NULL) {
+        (void)pawl_set_enter(load->set, PAWL_LOOK_TASK, task->key, task); /* is_full remembers */
+        *out = task;
+    }
+    return memory(load, err);
+}
+
+static enum pawl_code on_task(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_task_row *task = NULL;
+    enum pawl_code code = enter_task(answer->load, row, &task, err);
+    /* looks by text are answered by the key */
+    answer->row = answer->entry->look == PAWL_LOOK_TASK || task == NULL ? (void *)task : &task->key;
+    return code;
+}
+
+static enum pawl_code on_task_listed(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_task_row *task = NULL;
+    enum pawl_code code = enter_task(answer->load, row, &task, err);
+    if (code != PAWL_OK || task == NULL) return code;
+    int64_t *key = list_add(answer, sizeof *key);
+    if (key != NULL) *key = task->key;
+    return memory(answer->load, err);
+}
+
+/* A row of a queue or a worker that is usable, but not as it was written. */
+static void warn_row(struct load *load, const char *table, int64_t key, const char *fault)
+{
+    if (fault == NULL || load->store->has_warned_row) return;
+    if (pawl_arena_code(load->set->arena) != PAWL_OK) return;
+    load->store->has_warned_row = true;
+    pawl_log_write(load->store->options.log, PAWL_LOG_WARN, "row.defaulted",
+                   PAWL_TEXT("table", pawl_str_of(table)), PAWL_INT("key", key),
+                   PAWL_TEXT("reason", pawl_str_of(fault)));
+}
+
+static enum pawl_code on_queue(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct load *load = answer->load;
+    struct pawl_queue_row *queue = pawl_arena_take(load->set->arena, sizeof *queue);
+    if (queue == NULL) return memory(load, err);
+    warn_row(load, "queue", pawl_db_int64(row, 0), pawl_row_queue(row, load->set->arena, queue));
+    (void)pawl_set_enter(load->set, PAWL_LOOK_QUEUE, queue->key, queue); /* is_full remembers */
+    answer->row = answer->entry->look == PAWL_LOOK_QUEUE ? (void *)queue : &queue->key;
+    return memory(load, err);
+}
+
+static enum pawl_code on_worker(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct load *load = answer->load;
+    struct pawl_worker_row *worker = pawl_arena_take(load->set->arena, sizeof *worker);
+    if (worker == NULL) return memory(load, err);
+    warn_row(load, "worker", pawl_db_int64(row, 0), pawl_row_worker(row, load->set->arena, worker));
+    (void)pawl_set_enter(load->set, PAWL_LOOK_WORKER, worker->key, worker); /* is_full remembers */
+    answer->row = answer->entry->look == PAWL_LOOK_WORKER ? (void *)worker : &worker->key;
+    return memory(load, err);
+}
+
+static enum pawl_code on_payload(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_str *body = pawl_arena_take(answer->load->set->arena, sizeof *body);
+    if (body != NULL) *body = pawl_row_text(row, 0, answer->load->set->arena);
+    answer->row = body;
+    return memory(answer->load, err);
+}
+
+static enum pawl_code on_consumer(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_consumer_row *consumer =
+        pawl_arena_take(answer->load->set->arena, sizeof *consumer);
+    if (consumer != NULL && pawl_row_consumer(row, answer->load->set->arena, consumer) == NULL) {
+        answer->row = consumer;
+    }
+    return memory(answer->load, err);
+}
+
+static enum pawl_code on_continuation(void *self, const struct pawl_db_row *row,
+                                      struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct load *load = answer->load;
+    struct pawl_arena *arena = load->set->arena;
+    struct pawl_continuation_row *continuation = pawl_arena_take(arena, sizeof *continuation);
+    if (continuation == NULL) return memory(load, err);
+    const char *fault = pawl_row_continuation(row, arena, continuation);
+    if (fault != NULL && pawl_arena_code(arena) == PAWL_OK) {
+        struct pawl_str raw = pawl_arena_format(
+            arena, "kind=%" PRId64 " task=%" PRId64 " cursor=%" PRId64 " args=%.*s",
+            pawl_db_int64(row, 1), pawl_db_int64(row, 2), pawl_db_int64(row, 3),
+            PAWL_STR_ARG(continuation->args));
+        note_bad(load, "continuation", continuation->key, (struct pawl_str){0}, raw, fault);
+    }
+    if (fault != NULL) return memory(load, err);
+    (void)pawl_set_enter(load->set, PAWL_LOOK_CONTINUATION, continuation->key, continuation);
+    if (answer->list == NULL) {
+        answer->row = continuation;
+    } else {
+        struct pawl_continuation_row *place = list_add(answer, sizeof *place);
+        if (place != NULL) *place = *continuation;
+    }
+    return memory(load, err);
+}
+
+static enum pawl_code on_dependency(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_dependency_row dependency;
+    if (pawl_row_dependency(row, answer->load->set->arena, &dependency) == NULL) {
+        struct pawl_dependency_row *place = list_add(answer, sizeof *place);
+        if (place != NULL) *place = dependency;
+    }
+    return memory(answer->load, err);
+}
+
+static enum pawl_code on_checkpoint(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_checkpoint_row *checkpoint =
+        pawl_arena_take(answer->load->set->arena, sizeof *checkpoint);
+    if (checkpoint != NULL && pawl_row_checkpoint(row, answer->load->set->arena, checkpoint) == NULL) {
+        answer->row = checkpoint;
+    }
+    return memory(answer->load, err);
+}
+
+static enum pawl_code on_event(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_event_row *event = pawl_arena_take(answer->load->set->arena, sizeof *event);
+    if (event != NULL && pawl_row_event(row, answer->load->set->arena, event) == NULL) {
+        answer->row = event;
+    }
+    return memory(answer->load, err);
+}
+
+static enum pawl_code on_number(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    int64_t *number = pawl_arena_take(answer->load->set->arena, sizeof *number);
+    if (number != NULL) *number = pawl_db_int64(row, 0);
+    answer->row = number;
+    return memory(answer->load, err);
+}
+
+static enum pawl_code on_late(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_late_row late;
+    if (pawl_row_late(row, answer->load->set->arena, &late) == NULL) {
+        struct pawl_late_row *place = list_add(answer, sizeof *place);
+        if (place != NULL) *place = late;
+    }
+    return memory(answer->load, err);
+}
+
+static enum pawl_code on_log(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_log_row line;
+    if (pawl_row_log(row, &line) == NULL) {
+        struct pawl_log_row *place = list_add(answer, sizeof *place);
+        if (place != NULL) *place = line;
+    }
+    return memory(answer->load, err);
+}
+
+/* ---- Looks as statements ---------------------------------------------------------------------- */
+
+struct question {
+    enum pawl_statement statement;
+    pawl_on_row *on_row;
+    bool is_list;
+    struct pawl_value values[3];
+    size_t count;
+};
+
+static struct question question_of(const struct pawl_entry *entry)
+{
+    struct pawl_value number = pawl_int(entry->number);
+    struct pawl_value text = pawl_text(entry->text);
+    struct pawl_value after = pawl_int(entry->after);
+    struct pawl_value limit = pawl_int(entry->limit > 0 ? entry->limit : PAWL_SLICE_ROWS_MAX);
+
+    switch (entry->look) {
+    case PAWL_LOOK_TASK:
+        return (struct question){PAWL_SQL_TASK_BY_KEY, on_task, false, {number}, 1};
+    case PAWL_LOOK_TASK_ID:
+        return (struct question){PAWL_SQL_TASK_BY_ID, on_task, false, {text}, 1};
+    case PAWL_LOOK_IDEMPOTENCY:
+        return (struct question){PAWL_SQL_TASK_BY_IDEMPOTENCY, on_task, false, {text}, 1};
+    case PAWL_LOOK_QUEUE:
+        return (struct question){PAWL_SQL_QUEUE_BY_KEY, on_queue, false, {number}, 1};
+    case PAWL_LOOK_QUEUE_NAME:
+        return (struct question){PAWL_SQL_QUEUE_BY_NAME, on_queue, false, {text}, 1};
+    case PAWL_LOOK_WORKER:
+        return (struct question){PAWL_SQL_WORKER_BY_KEY, on_worker, false, {number}, 1};
+    case PAWL_LOOK_WORKER_ID:
+        return (struct question){PAWL_SQL_WORKER_BY_ID, on_worker, false, {text}, 1};
+    case PAWL_LOOK_PAYLOAD:
+        return (struct question){PAWL_SQL_PAYLOAD_GET, on_payload, false, {number}, 1};
+    case PAWL_LOOK_CONSUMER:
+        return (struct question){PAWL_SQL_CONSUMER_BY_NAME, on_consumer, false, {text}, 1};
+    case PAWL_LOOK_CONTINUATION:
+        return (struct question){PAWL_SQL_CONTINUATION_BY_KEY, on_continuation, false, {number}, 1};
+    case PAWL_LOOK_CHECKPOINT:
+        return (struct question){PAWL_SQL_CHECKPOINT_LATEST, on_checkpoint, false, {number}, 1};
+    case PAWL_LOOK_EVENT:
+        return (struct question){PAWL_SQL_EVENT_BY_POSITION, on_event, false, {number}, 1};
+    case PAWL_LOOK_ACK:
+        return (struct question){PAWL_SQL_ACKNOWLEDGEMENT_GET, on_number, false, {number, after}, 2};
+    case PAWL_LOOK_CURSOR_MIN:
+        return (struct question){PAWL_SQL_CONSUMER_CURSOR_MIN, on_number, false, {{0}}, 0};
+    case PAWL_LOOK_READY:
+        return (struct question){PAWL_SQL_TASKS_READY, on_task_listed, true, {number, limit}, 2};
+    case PAWL_LOOK_DUE:
+        return (struct question){PAWL_SQL_TASKS_DUE, on_task_listed, true, {after, limit}, 2};
+    case PAWL_LOOK_CONTINUATIONS:
+        return (struct question){PAWL_SQL_CONTINUATIONS, on_continuation, true, {limit}, 1};
+    case PAWL_LOOK_DEPENDENTS:
+        return (struct question){PAWL_SQL_DEPENDENTS, on_dependency, true, {number, after, limit}, 3};
+    case PAWL_LOOK_DEPENDENCIES:
+        return (struct question){PAWL_SQL_DEPENDENCIES, on_dependency, true, {number, limit}, 2};
+    case PAWL_LOOK_AWAITED:
+        return (struct question){PAWL_SQL_DEPENDENTS_AWAITED, on_dependency, true, {text, limit}, 2};
+    case PAWL_LOOK_LATE:
+        return (struct question){PAWL_SQL_LATE_OLDEST, on_late, true, {number, limit}, 2};
+    case PAWL_LOOK_LOG_OLDEST:
+        return (struct question){PAWL_SQL_LOG_OLDEST, on_log, true, {number, limit}, 2};
+    case PAWL_LOOK_DEAD:
+        if (entry->number == 0) {
+            return (struct question){PAWL_SQL_TASKS_DEAD, on_task_listed, true, {after, limit}, 2};
+        }
+        return (struct question){
+            PAWL_SQL_TASKS_DEAD_OF_QUEUE, on_task_listed, true, {after, limit, number}, 3};
+    }
+    bool is_known = false;
+    pawl_assert(is_known);
+    return (struct question){0};
+}
+
+static enum pawl_code ask(struct load *load, struct answer *answer, struct pawl_error *err)
+{
+    struct question question = question_of(answer->entry);
+    if (question.is_list) {
+        answer->list = pawl_arena_take(load->set->arena, sizeof *answer->list);
+        if (answer->list == NULL) return memory(load, err);
+    }
+    return pawl_db_send(load->store->db, question.statement, question.values, question.count,
+                        question.on_row, answer, err);
+}
+
+static enum pawl_code give(struct load *load, struct answer *answer, struct pawl_error *err)
+{
+    struct pawl_entry *entry = answer->entry;
+    void *row = answer->list != NULL ? (void *)answer->list : answer->row;
+    if (entry->look == PAWL_LOOK_CURSOR_MIN && row == NULL) {
+        int64_t *none = pawl_arena_take(load->set->arena, sizeof *none);
+        if (none == NULL) return memory(load, err);
+        *none = INT64_MAX;
+        row = none;
+    }
+    pawl_set_answer(load->set, entry, row);
+    return memory(load, err);
+}
+
+/* ---- Rows set aside --------------------------------------------------------------------------- */
+
+static enum pawl_code set_aside(struct load *load, const struct bad_row *bad, struct pawl_error *err)
+{
+    struct pawl_store *store = load->store;
+    bool is_task = strcmp(bad->table, "task") == 0;
+    struct pawl_value key = pawl_int(bad->key);
+    struct pawl_value note[] = {pawl_text(pawl_str_of(bad->table)),
+                                key,
+                                pawl_text_or_null(bad->id),
+                                pawl_text(bad->raw),
+                                pawl_text(pawl_str_of(bad->reason)),
+                                pawl_int(store->now_ms)};
+    enum pawl_code code =
+        pawl_db_change(store->db, PAWL_SQL_QUARANTINE_ADD, note, PAWL_COUNT_OF(note), false, err);
+    if (code == PAWL_OK) {
+        code = pawl_db_change(store->db,
+                              is_task ? PAWL_SQL_TASK_SET_ASIDE : PAWL_SQL_CONTINUATION_REMOVE, &key, 1,
+                              false, err);
+    }
+    pawl_log_write(store->options.log, PAWL_LOG_ERROR, "row.quarantined",
+                   PAWL_TEXT("table", pawl_str_of(bad->table)), PAWL_INT("key", bad->key),
+                   PAWL_TEXT("id", bad->id), PAWL_TEXT("reason", pawl_str_of(bad->reason)));
+    store->is_dirty = true;
+    return code;
+}
+
+static enum pawl_code set_all_aside(struct load *load, struct pawl_error *err)
+{
+    enum pawl_code code = PAWL_OK;
+    for (size_t i = 0; i < load->bad.count && code == PAWL_OK; i++) {
+        code = set_aside(load, ((struct bad_row **)load->bad.items)[i], err);
+    }
+    if (code == PAWL_OK && load->bad.count > 0) code = pawl_db_flush(load->store->db, err);
+    return code;
+}
+
+enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err)
+{
+    struct load load = {.store = store, .set = set};
+    struct pawl_entry **wanted = set->wanted.items;
+    size_t count = set->wanted.count;
+    pawl_assert(store->is_begun);
+    if (count == 0) return PAWL_OK;
+
+    struct answer *answers = pawl_arena_take_array(set->arena, count, sizeof *answers);
+    if (answers == NULL) return memory(&load, err);
+    enum pawl_code code = PAWL_OK;
+    for (size_t i = 0; i < count && code == PAWL_OK; i++) {
+        answers[i] = (struct answer){.load = &load, .entry = wanted[i]};
+        code = ask(&load, &answers[i], err);
+    }
+    if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
+    for (size_t i = 0; i < count && code == PAWL_OK; i++) code = give(&load, &answers[i], err);
+    if (code == PAWL_OK) code = set_all_aside(&load, err);
+    if (code == PAWL_OK) set->wanted.count = 0;
+    return code;
+}

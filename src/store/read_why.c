@@ -1,0 +1,208 @@
+/* Why a task is not being worked on, in one sentence: the first reason that holds, in the order in which a
+ * claim would meet them. */
+#include "store/reader.h"
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/instant.h"
+#include "base/str.h"
+#include "store/rows.h"
+
+#include <inttypes.h>
+
+struct instant_text {
+    char text[PAWL_INSTANT_TEXT_BYTES_MAX + 1];
+};
+
+static struct instant_text instant(int64_t at_ms)
+{
+    struct instant_text out;
+    pawl_instant_format(at_ms, out.text);
+    return out;
+}
+
+/* ---- Reasons that need no more than the row ------------------------------------------------------------ */
+
+static struct pawl_str why_finished(const struct pawl_task_row *task, struct pawl_arena *keep)
+{
+    struct instant_text at = instant(task->finished_at_ms);
+    if (task->state == PAWL_TASK_COMPLETED) return pawl_arena_format(keep, "it completed at %s", at.text);
+    if (task->state == PAWL_TASK_CANCELLED) {
+        return pawl_arena_format(keep, "it was cancelled at %s", at.text);
+    }
+    if (task->state == PAWL_TASK_FAILED) {
+        return pawl_arena_format(keep, "it was resolved as FAILED at %s; a person may resume it", at.text);
+    }
+    return pawl_arena_format(
+        keep, "it is a dead letter since %s, after attempt %" PRId32 " failed; a person has to resume it",
+        at.text, task->retries);
+}
+
+static struct pawl_str why_running(const struct pawl_task_about *about, struct pawl_arena *keep)
+{
+    static const char *const requests[] = {
+        [PAWL_CONTROL_NONE] = "",
+        [PAWL_CONTROL_PAUSE] = ", and has been asked to pause",
+        [PAWL_CONTROL_CANCEL] = ", and has been asked to cancel",
+    };
+    const struct pawl_task_row *task = &about->row;
+    return pawl_arena_format(keep,
+                             "worker %.*s is at attempt %" PRId32 " of %" PRId32
+                             ", under a lease until %s%s",
+                             PAWL_STR_ARG(about->owner), task->retries + 1, task->retry.max_retries + 1,
+                             instant(task->lease_end_at_ms).text, requests[task->control]);
+}
+
+static struct pawl_str why_deferred(const struct pawl_task_row *task, struct pawl_arena *keep)
+{
+    struct instant_text until = instant(task->ready_at_ms);
+    if (task->retries == 0) return pawl_arena_format(keep, "it is deferred until %s", until.text);
+    return pawl_arena_format(keep, "attempt %" PRId32 " failed; it is deferred until %s", task->retries,
+                             until.text);
+}
+
+static struct pawl_str why_blocked(const struct pawl_task_about *about, struct pawl_arena *keep)
+{
+    return pawl_arena_format(keep,
+                             "it depends on task %.*s, which is %s and can no longer complete by itself",
+                             PAWL_STR_ARG(about->blocked_by),
+                             pawl_task_state_name(about->blocker_state));
+}
+
+/* ---- Open dependencies --------------------------------------------------------------------------------- */
+
+struct names {
+    struct pawl_arena *keep;
+    struct pawl_str text;
+    int32_t count;
+};
+
+/* READ_DEPENDENCIES: id, state */
+static enum pawl_code on_open(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)err;
+    struct names *names = self;
+    struct pawl_str id = pawl_db_text(row, 0);
+    int64_t number = pawl_db_int64(row, 1);
+    const char *state = "does not exist yet";
+    if (!pawl_db_is_null(row, 1)) {
+        state = pawl_task_state_is(number) ? pawl_task_state_name((enum pawl_task_state)number)
+                                           : "cannot be read";
+    }
+    names->text = pawl_arena_format(names->keep, "%.*s%s%.*s (%s)", PAWL_STR_ARG(names->text),
+                                    names->count > 0 ? ", " : "", PAWL_STR_ARG(id), state);
+    names->count++;
+    return PAWL_OK;
+}
+
+static enum pawl_code why_waiting(struct pawl_reader *reader, const struct pawl_task_row *task,
+                                  struct pawl_arena *keep, struct pawl_str *out, struct pawl_error *err)
+{
+    struct names names = {.keep = keep};
+    struct pawl_value values[] = {pawl_int(task->key), pawl_int(1 /* open ones */),
+                                  pawl_int(PAWL_READ_NAMED_MAX)};
+    enum pawl_code code = pawl_reader_ask(reader, PAWL_SQL_READ_DEPENDENCIES, values,
+                                          PAWL_COUNT_OF(values), on_open, &names, err);
+    if (code != PAWL_OK) return code;
+    struct pawl_str more = {0};
+    if (task->open_dependencies > names.count) {
+        more = pawl_arena_format(keep, " and %" PRId32 " more", task->open_dependencies - names.count);
+    }
+    *out = pawl_arena_format(keep, "it waits for %" PRId32 " task%s to complete: %.*s%.*s",
+                             task->open_dependencies, task->open_dependencies == 1 ? "" : "s",
+                             PAWL_STR_ARG(names.text), PAWL_STR_ARG(more));
+    return PAWL_OK;
+}
+
+/* ---- Ready --------------------------------------------------------------------------------------------- */
+
+static enum pawl_code on_count(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)err;
+    *(int64_t *)self = pawl_db_int64(row, 0);
+    return PAWL_OK;
+}
+
+static enum pawl_code why_ready(struct pawl_reader *reader, const struct pawl_task_about *about,
+                                struct pawl_arena *keep, struct pawl_str *out, struct pawl_error *err)
+{
+    const struct pawl_task_row *task = &about->row;
+    int64_t before = 0;
+    struct pawl_value values[] = {pawl_int(task->queue), pawl_int(task->rank), pawl_int(task->key),
+                                  pawl_int(PAWL_READ_BEFORE_MAX + 1)};
+    enum pawl_code code = pawl_reader_ask(reader, PAWL_SQL_READ_AHEAD, values, PAWL_COUNT_OF(values),
+                                          on_count, &before, err);
+    if (code != PAWL_OK) return code;
+    bool is_more = before > PAWL_READ_BEFORE_MAX;
+    if (is_more) before = PAWL_READ_BEFORE_MAX;
+    *out = pawl_arena_format(keep,
+                             "it is ready since %s, with %s%" PRId64 " task%s before it in queue %.*s",
+                             instant(pawl_reader_ready_at_ms(task->rank)).text, is_more ? "more than " : "",
+                             before, before == 1 ? "" : "s", PAWL_STR_ARG(about->queue));
+    return PAWL_OK;
+}
+
+/* ---- The first that holds ------------------------------------------------------------------------------ */
+
+static enum pawl_code why_queued(struct pawl_reader *reader, const struct pawl_task_about *about,
+                                 struct pawl_arena *keep, struct pawl_str *out, struct pawl_error *err)
+{
+    const struct pawl_task_row *task = &about->row;
+    if (about->is_queue_paused) {
+        *out = pawl_arena_format(keep, "queue %.*s is paused", PAWL_STR_ARG(about->queue));
+        return PAWL_OK;
+    }
+    if (about->blocked_by.len != 0) {
+        *out = why_blocked(about, keep);
+        return PAWL_OK;
+    }
+    if (task->open_dependencies > 0) return why_waiting(reader, task, keep, out, err);
+    if (task->rank != PAWL_RANK_NONE) return why_ready(reader, about, keep, out, err);
+    *out = why_deferred(task, keep);
+    return PAWL_OK;
+}
+
+static enum pawl_code why(struct pawl_reader *reader, struct pawl_str id, struct pawl_arena *keep,
+                          struct pawl_str *out, struct pawl_error *err)
+{
+    struct pawl_task_about about;
+    enum pawl_code code = pawl_reader_get_task(reader, id, keep, &about, err);
+    if (code != PAWL_OK) return code;
+    switch (about.row.state) {
+    case PAWL_TASK_PENDING:
+        *out = PAWL_STR("it is held: nobody has queued it yet");
+        return PAWL_OK;
+    case PAWL_TASK_QUEUED:
+        return why_queued(reader, &about, keep, out, err);
+    case PAWL_TASK_RUNNING:
+        *out = why_running(&about, keep);
+        return PAWL_OK;
+    case PAWL_TASK_PAUSED:
+        *out = pawl_arena_format(keep, "it is paused since %s", instant(about.row.updated_at_ms).text);
+        return PAWL_OK;
+    case PAWL_TASK_RECOVERY_PENDING:
+        *out = pawl_arena_format(keep,
+                                 "the lease of worker %.*s ended, and what became of its work is not "
+                                 "known yet",
+                                 PAWL_STR_ARG(about.owner));
+        return PAWL_OK;
+    case PAWL_TASK_COMPLETED:
+    case PAWL_TASK_FAILED:
+    case PAWL_TASK_CANCELLED:
+    case PAWL_TASK_DEAD_LETTER:
+        *out = why_finished(&about.row, keep);
+        return PAWL_OK;
+    }
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_read_why(struct pawl_reader *reader, struct pawl_str id, struct pawl_arena *keep,
+                             struct pawl_str *out, struct pawl_error *err)
+{
+    struct pawl_str sentence = {0};
+    enum pawl_code code = pawl_reader_begin(reader, err);
+    if (code != PAWL_OK) return code;
+    code = pawl_reader_end(reader, keep, why(reader, id, keep, &sentence, err), err);
+    if (code == PAWL_OK) *out = sentence;
+    return code;
+}

@@ -1,0 +1,286 @@
+/* Columns to structs. A number is read wide and checked against what its field may hold, so that no row,
+ * however damaged, becomes a value outside its enum. What the rules promise of a task as a whole is checked by
+ * pawl_task_row_fault. */
+#include "store/rows.h"
+
+#include "core/limits.h"
+
+/* Reads columns in turn and keeps the first fault. */
+struct reader {
+    const struct pawl_db_row *row;
+    struct pawl_arena *arena;
+    int32_t column;
+    const char *fault;
+};
+
+static int64_t next_int(struct reader *reader)
+{
+    return pawl_db_int64(reader->row, reader->column++);
+}
+
+static int64_t next_within(struct reader *reader, int64_t min, int64_t max, const char *fault)
+{
+    int64_t number = next_int(reader);
+    if (number >= min && number <= max) return number;
+    if (reader->fault == NULL) reader->fault = fault;
+    return min;
+}
+
+static int32_t next_count(struct reader *reader, const char *fault)
+{
+    return (int32_t)next_within(reader, 0, INT32_MAX, fault);
+}
+
+static bool next_bool(struct reader *reader)
+{
+    return next_int(reader) != 0;
+}
+
+static double next_real(struct reader *reader)
+{
+    return pawl_db_double(reader->row, reader->column++);
+}
+
+static struct pawl_str next_text(struct reader *reader)
+{
+    return pawl_row_text(reader->row, reader->column++, reader->arena);
+}
+
+struct pawl_str pawl_row_text(const struct pawl_db_row *row, int32_t column, struct pawl_arena *arena)
+{
+    struct pawl_str text = pawl_db_text(row, column);
+    return text.len == 0 ? (struct pawl_str){0} : pawl_arena_copy(arena, text);
+}
+
+static enum pawl_task_state next_state(struct reader *reader)
+{
+    int64_t number = next_int(reader);
+    if (pawl_task_state_is(number)) return (enum pawl_task_state)number;
+    if (reader->fault == NULL) reader->fault = "state is none that is known";
+    return PAWL_TASK_PENDING;
+}
+
+static enum pawl_backoff next_backoff(struct reader *reader)
+{
+    return (enum pawl_backoff)next_within(reader, PAWL_BACKOFF_EXPONENTIAL, PAWL_BACKOFF_FIXED,
+                                          "backoff is none that is known");
+}
+
+const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *arena,
+                          struct pawl_task_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_task_row){0};
+    out->key = next_int(&reader);
+    out->id = next_text(&reader);
+    out->queue = next_int(&reader);
+    out->state = next_state(&reader);
+    out->priority = (int32_t)next_within(&reader, 0, PAWL_PRIORITY_MAX, "priority is out of range");
+    out->rank = pawl_db_is_null(row, reader.column) ? PAWL_RANK_NONE
+                                                    : pawl_db_int64(row, reader.column);
+    reader.column++;
+    out->due_at_ms = next_int(&reader);
+    out->version = next_int(&reader);
+    out->epoch = next_int(&reader);
+    out->lease_kind = (enum pawl_lease_kind)next_within(
+        &reader, PAWL_LEASE_NONE, PAWL_LEASE_CLIENT, "lease_kind is none that is known");
+    out->owner = next_int(&reader);
+    out->lease_ms = next_int(&reader);
+    out->lease_end_at_ms = next_int(&reader);
+    out->attempt_end_at_ms = next_int(&reader);
+    out->timeout_ms = next_int(&reader);
+    out->retry.max_retries = next_count(&reader, "max_retries is out of range");
+    out->retry.backoff = next_backoff(&reader);
+    out->retry.delay_ms = next_int(&reader);
+    out->retry.delay_ms_max = next_int(&reader);
+    out->retry.jitter_ms = next_int(&reader);
+    out->retries = next_count(&reader, "retries is out of range");
+    out->recoveries = next_count(&reader, "recoveries is out of range");
+    out->crashes_in_row = next_count(&reader, "crashes_in_row is out of range");
+    out->ready_at_ms = next_int(&reader);
+    out->created_at_ms = next_int(&reader);
+    out->updated_at_ms = next_int(&reader);
+    out->started_at_ms = next_int(&reader);
+    out->finished_at_ms = next_int(&reader);
+    out->progress = next_real(&reader);
+    out->progress_epoch = next_int(&reader);
+    out->progress_event_at_ms = next_int(&reader);
+    out->control = (enum pawl_control)next_within(&reader, PAWL_CONTROL_NONE, PAWL_CONTROL_CANCEL,
+                                                  "control is none that is known");
+    out->control_deadline_at_ms = next_int(&reader);
+    out->sequence = next_int(&reader);
+    out->outcome_epoch = next_int(&reader);
+    out->outcome_kind = (enum pawl_outcome_kind)next_within(
+        &reader, PAWL_OUTCOME_NONE, PAWL_OUTCOME_CANCEL, "outcome_kind is none that is known");
+    out->outcome_digest = next_int(&reader);
+    out->dependency_policy = (enum pawl_dependency_policy)next_within(
+        &reader, PAWL_DEPENDENCY_BLOCK, PAWL_DEPENDENCY_IGNORE,
+        "dependency_policy is none that is known");
+    out->open_dependencies = next_count(&reader, "open_dependencies is out of range");
+    out->blocked_by = next_int(&reader);
+    out->has_dependents = next_bool(&reader);
+    out->payloads = (uint32_t)next_within(&reader, 0, (INT64_C(1) << PAWL_PAYLOAD_KIND_COUNT) - 1,
+                                          "payloads names a kind that is not known");
+    out->checkpoint_count = next_count(&reader, "checkpoint_count is out of range");
+    out->log_bytes = next_within(&reader, 0, INT64_MAX, "log_bytes is negative");
+    out->payload_bytes = next_within(&reader, 0, INT64_MAX, "payload_bytes is negative");
+    out->checkpoint_bytes = next_within(&reader, 0, INT64_MAX, "checkpoint_bytes is negative");
+    out->title = next_text(&reader);
+    out->correlation_id = next_text(&reader);
+    out->idempotency_key = next_text(&reader);
+    out->body_digest = next_int(&reader);
+    return reader.fault != NULL ? reader.fault : pawl_task_row_fault(out);
+}
+
+const char *pawl_row_queue(const struct pawl_db_row *row, struct pawl_arena *arena,
+                           struct pawl_queue_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_queue_row){0};
+    out->key = next_int(&reader);
+    out->name = next_text(&reader);
+    out->is_paused = next_bool(&reader);
+    out->lease_ms = next_within(&reader, 0, PAWL_LEASE_MS_MAX, "lease_ms is out of range");
+    out->retry.max_retries = (int32_t)next_within(&reader, PAWL_RETRIES_NONE, PAWL_RETRIES_MAX,
+                                                  "max_retries is out of range");
+    out->retry.backoff = next_backoff(&reader);
+    out->retry.delay_ms =
+        next_within(&reader, PAWL_DELAY_NONE, PAWL_DELAY_MS_MAX, "delay_ms is out of range");
+    out->retry.delay_ms_max =
+        next_within(&reader, PAWL_DELAY_NONE, PAWL_DELAY_MS_MAX, "delay_ms_max is out of range");
+    out->retry.jitter_ms =
+        next_within(&reader, PAWL_DELAY_NONE, PAWL_DELAY_MS_MAX, "jitter_ms is out of range");
+    if (reader.fault != NULL) {
+        out->lease_ms = 0;
+        out->retry = (struct pawl_retry){0};
+    }
+    return reader.fault;
+}
+
+const char *pawl_row_worker(const struct pawl_db_row *row, struct pawl_arena *arena,
+                            struct pawl_worker_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_worker_row){0};
+    out->key = next_int(&reader);
+    out->id = next_text(&reader);
+    out->host = next_text(&reader);
+    out->boot = next_text(&reader);
+    out->pid = next_int(&reader);
+    out->started_at_ms = next_int(&reader);
+    out->seen_at_ms = next_int(&reader);
+    out->request_id = next_text(&reader);
+    struct pawl_str granted = pawl_db_blob(row, reader.column);
+    if (granted.len % sizeof(struct pawl_granted) != 0) return "granted is cut";
+    if (granted.len > 0) out->granted = pawl_arena_copy(arena, granted);
+    return reader.fault;
+}
+
+const char *pawl_row_dependency(const struct pawl_db_row *row, struct pawl_arena *arena,
+                                struct pawl_dependency_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_dependency_row){0};
+    out->task = next_int(&reader);
+    out->number = next_count(&reader, "number is out of range");
+    out->on = next_int(&reader);
+    out->on_id = next_text(&reader);
+    out->is_open = next_bool(&reader);
+    return reader.fault;
+}
+
+const char *pawl_row_event(const struct pawl_db_row *row, struct pawl_arena *arena,
+                           struct pawl_event_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_event_row){0};
+    out->position = next_int(&reader);
+    out->task = next_int(&reader);
+    out->sequence = next_int(&reader);
+    int64_t type = next_int(&reader);
+    if (!pawl_event_type_is(type)) return "type is none that is known";
+    out->type = (enum pawl_event_type)type;
+    out->at_ms = next_int(&reader);
+    out->state = next_state(&reader);
+    out->epoch = next_int(&reader);
+    out->version = next_int(&reader);
+    out->progress = next_real(&reader);
+    out->retries = next_count(&reader, "retries is out of range");
+    out->next_retry_at_ms = next_int(&reader);
+    out->duration_ms = next_int(&reader);
+    out->cause = (enum pawl_event_cause)next_within(&reader, PAWL_CAUSE_NONE, PAWL_CAUSE_CONTROL,
+                                                    "cause is none that is known");
+    out->actor = next_text(&reader);
+    out->note = next_text(&reader);
+    return reader.fault;
+}
+
+const char *pawl_row_consumer(const struct pawl_db_row *row, struct pawl_arena *arena,
+                              struct pawl_consumer_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_consumer_row){0};
+    out->key = next_int(&reader);
+    out->name = next_text(&reader);
+    out->cursor = next_int(&reader);
+    out->seen_at_ms = next_int(&reader);
+    return NULL;
+}
+
+const char *pawl_row_continuation(const struct pawl_db_row *row, struct pawl_arena *arena,
+                                  struct pawl_continuation_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_continuation_row){0};
+    out->key = next_int(&reader);
+    out->kind = (enum pawl_continuation_kind)next_within(
+        &reader, PAWL_CONTINUE_DEPENDENTS, PAWL_CONTINUE_PRUNE, "kind is none that is known");
+    out->task = next_int(&reader);
+    out->cursor = next_int(&reader);
+    out->left = next_int(&reader);
+    out->done = next_int(&reader);
+    out->args = next_text(&reader);
+    return reader.fault;
+}
+
+const char *pawl_row_checkpoint(const struct pawl_db_row *row, struct pawl_arena *arena,
+                                struct pawl_checkpoint_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_checkpoint_row){0};
+    out->key = next_int(&reader);
+    out->task = next_int(&reader);
+    out->step = (int32_t)next_within(&reader, INT32_MIN, INT32_MAX, "step is out of range");
+    out->epoch = next_int(&reader);
+    out->at_ms = next_int(&reader);
+    out->state = next_text(&reader);
+    return reader.fault;
+}
+
+const char *pawl_row_log(const struct pawl_db_row *row, struct pawl_log_row *out)
+{
+    struct reader reader = {.row = row};
+    *out = (struct pawl_log_row){0};
+    out->key = next_int(&reader);
+    out->task = next_int(&reader);
+    out->epoch = next_int(&reader);
+    out->at_ms = next_int(&reader);
+    out->text.len = (size_t)next_within(&reader, 0, INT32_MAX, "bytes is out of range");
+    return reader.fault;
+}
+
+const char *pawl_row_late(const struct pawl_db_row *row, struct pawl_arena *arena,
+                          struct pawl_late_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_late_row){0};
+    out->key = next_int(&reader);
+    out->task = next_int(&reader);
+    out->epoch = next_int(&reader);
+    out->at_ms = next_int(&reader);
+    out->owner = next_text(&reader);
+    out->kind = (enum pawl_outcome_kind)next_within(
+        &reader, PAWL_OUTCOME_NONE, PAWL_OUTCOME_CANCEL, "kind is none that is known");
+    out->digest = next_int(&reader);
+    return reader.fault;
+}

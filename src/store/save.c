@@ -1,0 +1,414 @@
+/* Writes what a set has changed and appended. Events come last, in the commit.
+ *
+ * Nothing here is waited for: all statements are sent, and what cannot be written is found at the next flush.
+ * What could be refused has been refused when it was loaded; a constraint that fires here is a fault of ours,
+ * or on PostgreSQL a lost race. */
+#include "base/array.h"
+#include "base/assert.h"
+#include "base/error.h"
+#include "store/handle.h"
+
+static struct pawl_value rank_value(int64_t rank)
+{
+    return rank == PAWL_RANK_NONE ? pawl_null() : pawl_int(rank);
+}
+
+/* ---- Tasks ------------------------------------------------------------------------------------ */
+
+static enum pawl_code add_task(struct pawl_db *db, const struct pawl_task_row *task,
+                               struct pawl_error *err)
+{
+    struct pawl_value values[] = {
+        pawl_int(task->key),
+        pawl_text(task->id),
+        pawl_int(task->queue),
+        pawl_int(task->state),
+        pawl_int(task->priority),
+        rank_value(task->rank),
+        pawl_int_or_null(task->due_at_ms),
+        pawl_int(task->version),
+        pawl_int(task->epoch),
+        pawl_int_or_null(task->lease_kind),
+        pawl_int_or_null(task->owner),
+        pawl_int_or_null(task->lease_ms),
+        pawl_int_or_null(task->lease_end_at_ms),
+        pawl_int_or_null(task->attempt_end_at_ms),
+        pawl_int_or_null(task->timeout_ms),
+        pawl_int(task->retry.max_retries),
+        pawl_int(task->retry.backoff),
+        pawl_int(task->retry.delay_ms),
+        pawl_int(task->retry.delay_ms_max),
+        pawl_int(task->retry.jitter_ms),
+        pawl_int(task->retries),
+        pawl_int(task->recoveries),
+        pawl_int(task->crashes_in_row),
+        pawl_int_or_null(task->ready_at_ms),
+        pawl_int(task->created_at_ms),
+        pawl_int(task->updated_at_ms),
+        pawl_int_or_null(task->started_at_ms),
+        pawl_int_or_null(task->finished_at_ms),
+        pawl_real(task->progress),
+        pawl_int(task->progress_epoch),
+        pawl_int_or_null(task->progress_event_at_ms),
+        pawl_int(task->control),
+        pawl_int_or_null(task->control_deadline_at_ms),
+        pawl_int(task->sequence),
+        pawl_int_or_null(task->outcome_epoch),
+        pawl_int_or_null(task->outcome_kind),
+        pawl_int_or_null(task->outcome_digest),
+        pawl_int(task->dependency_policy),
+        pawl_int(task->open_dependencies),
+        pawl_int_or_null(task->blocked_by),
+        pawl_int(task->has_dependents),
+        pawl_int(task->payloads),
+        pawl_int(task->checkpoint_count),
+        pawl_int(task->log_bytes),
+        pawl_int(task->payload_bytes),
+        pawl_int(task->checkpoint_bytes),
+        pawl_text_or_null(task->title),
+        pawl_text_or_null(task->correlation_id),
+        pawl_text_or_null(task->idempotency_key),
+        pawl_int_or_null(task->body_digest),
+    };
+    return pawl_db_change(db, PAWL_SQL_TASK_ADD, values, PAWL_COUNT_OF(values), true, err);
+}
+
+/* Whether an update leaves every index of the table as it is. */
+static bool is_inside(const struct pawl_task_row *task, const struct pawl_task_row *was)
+{
+    return task->state == was->state && task->rank == was->rank &&
+           task->due_at_ms == was->due_at_ms && task->finished_at_ms == was->finished_at_ms &&
+           task->blocked_by == was->blocked_by;
+}
+
+static enum pawl_code save_task(struct pawl_db *db, const struct pawl_task_row *task,
+                                const struct pawl_task_row *was, struct pawl_error *err)
+{
+    struct pawl_value values[] = {
+        pawl_int(task->key),
+        pawl_int(was->state),
+        pawl_int(was->epoch),
+        pawl_int(task->version),
+        pawl_int(task->epoch),
+        pawl_int_or_null(task->lease_kind),
+        pawl_int_or_null(task->owner),
+        pawl_int_or_null(task->lease_ms),
+        pawl_int_or_null(task->lease_end_at_ms),
+        pawl_int_or_null(task->attempt_end_at_ms),
+        pawl_int(task->retries),
+        pawl_int(task->recoveries),
+        pawl_int(task->crashes_in_row),
+        pawl_int_or_null(task->ready_at_ms),
+        pawl_int(task->updated_at_ms),
+        pawl_int_or_null(task->started_at_ms),
+        pawl_real(task->progress),
+        pawl_int(task->progress_epoch),
+        pawl_int_or_null(task->progress_event_at_ms),
+        pawl_int(task->control),
+        pawl_int_or_null(task->control_deadline_at_ms),
+        pawl_int(task->sequence),
+        pawl_int_or_null(task->outcome_epoch),
+        pawl_int_or_null(task->outcome_kind),
+        pawl_int_or_null(task->outcome_digest),
+        pawl_int(task->open_dependencies),
+        pawl_int(task->has_dependents),
+        pawl_int(task->payloads),
+        pawl_int(task->checkpoint_count),
+        pawl_int(task->log_bytes),
+        pawl_int(task->payload_bytes),
+        pawl_int(task->checkpoint_bytes),
+        /* TASK_SAVE only: what indexes are made of */
+        pawl_int(task->state),
+        rank_value(task->rank),
+        pawl_int_or_null(task->due_at_ms),
+        pawl_int_or_null(task->finished_at_ms),
+        pawl_int_or_null(task->blocked_by),
+    };
+    enum { INDEXED_COUNT = 5 };
+    size_t count = PAWL_COUNT_OF(values);
+    if (is_inside(task, was)) {
+        return pawl_db_change(db, PAWL_SQL_TASK_SAVE_INSIDE, values, count - INDEXED_COUNT, true, err);
+    }
+    return pawl_db_change(db, PAWL_SQL_TASK_SAVE, values, count, true, err);
+}
+
+static enum pawl_code write_task(struct pawl_db *db, const struct pawl_entry *entry,
+                                 struct pawl_error *err)
+{
+    const struct pawl_task_row *task = entry->row;
+    const struct pawl_task_row *was = entry->saved;
+    pawl_assert(task != NULL); /* tasks are not deleted in a step */
+    pawl_assert(pawl_task_row_fault(task) == NULL);
+    if (!entry->is_stored) return add_task(db, task, err);
+    pawl_assert(was != NULL);
+    pawl_assert(task->key == was->key && task->queue == was->queue);
+    pawl_assert(task->epoch >= was->epoch);
+    return save_task(db, task, was, err);
+}
+
+/* ---- Other rows ------------------------------------------------------------------------------- */
+
+static enum pawl_code write_queue(struct pawl_db *db, const struct pawl_entry *entry,
+                                  struct pawl_error *err)
+{
+    const struct pawl_queue_row *queue = entry->row;
+    struct pawl_value values[] = {
+        pawl_int(queue->key),
+        pawl_text(queue->name),
+        pawl_int(queue->is_paused),
+        pawl_int(queue->lease_ms),
+        pawl_int(queue->retry.max_retries),
+        pawl_int(queue->retry.backoff),
+        pawl_int(queue->retry.delay_ms),
+        pawl_int(queue->retry.delay_ms_max),
+        pawl_int(queue->retry.jitter_ms),
+    };
+    enum pawl_code code = PAWL_OK;
+    if (!entry->is_stored) {
+        code = pawl_db_change(db, PAWL_SQL_QUEUE_ADD, values, PAWL_COUNT_OF(values), true, err);
+    } else {
+        values[1] = values[0]; /* the name does not change */
+        code = pawl_db_change(db, PAWL_SQL_QUEUE_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true, err);
+    }
+    if (code != PAWL_OK) return code;
+    return pawl_db_change(db, PAWL_SQL_META_GENERATION, NULL, 0, true, err);
+}
+
+static enum pawl_code write_worker(struct pawl_db *db, const struct pawl_entry *entry,
+                                   struct pawl_error *err)
+{
+    const struct pawl_worker_row *worker = entry->row;
+    struct pawl_value values[] = {
+        pawl_int(worker->key),
+        pawl_text(worker->id),
+        pawl_text_or_null(worker->host),
+        pawl_text_or_null(worker->boot),
+        pawl_int_or_null(worker->pid),
+        pawl_int(worker->started_at_ms),
+        pawl_int(worker->seen_at_ms),
+        pawl_text_or_null(worker->request_id),
+        pawl_blob_or_null(worker->granted),
+    };
+    if (!entry->is_stored) {
+        return pawl_db_change(db, PAWL_SQL_WORKER_ADD, values, PAWL_COUNT_OF(values), true, err);
+    }
+    values[1] = values[0]; /* the id does not change */
+    return pawl_db_change(db, PAWL_SQL_WORKER_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true, err);
+}
+
+static enum pawl_code write_payload(struct pawl_db *db, const struct pawl_entry *entry,
+                                    struct pawl_error *err)
+{
+    const struct pawl_str *body = entry->row;
+    struct pawl_value key = pawl_int(entry->number);
+    if (body == NULL) return pawl_db_change(db, PAWL_SQL_PAYLOAD_REMOVE, &key, 1, false, err);
+    struct pawl_value values[] = {key, pawl_text(*body)};
+    return pawl_db_change(db, PAWL_SQL_PAYLOAD_PUT, values, PAWL_COUNT_OF(values), true, err);
+}
+
+static enum pawl_code remove_consumer(struct pawl_db *db, struct pawl_str name, struct pawl_error *err)
+{
+    struct pawl_value value = pawl_text(name);
+    enum pawl_code code =
+        pawl_db_change(db, PAWL_SQL_CONSUMER_REMOVE_ACKNOWLEDGEMENTS, &value, 1, false, err);
+    if (code != PAWL_OK) return code;
+    return pawl_db_change(db, PAWL_SQL_CONSUMER_REMOVE, &value, 1, false, err);
+}
+
+static enum pawl_code write_consumer(struct pawl_db *db, const struct pawl_entry *entry,
+                                     struct pawl_error *err)
+{
+    const struct pawl_consumer_row *consumer = entry->row;
+    if (consumer == NULL) return remove_consumer(db, entry->text, err);
+    struct pawl_value values[] = {
+        pawl_int(consumer->key),
+        pawl_text(consumer->name),
+        pawl_int(consumer->cursor),
+        pawl_int(consumer->seen_at_ms),
+    };
+    if (!entry->is_stored) {
+        return pawl_db_change(db, PAWL_SQL_CONSUMER_ADD, values, PAWL_COUNT_OF(values), true, err);
+    }
+    values[1] = values[0]; /* the name does not change */
+    return pawl_db_change(db, PAWL_SQL_CONSUMER_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true, err);
+}
+
+static enum pawl_code write_continuation(struct pawl_db *db, const struct pawl_entry *entry,
+                                         struct pawl_error *err)
+{
+    const struct pawl_continuation_row *continuation = entry->row;
+    struct pawl_value key = pawl_int(entry->number);
+    if (continuation == NULL) {
+        return pawl_db_change(db, PAWL_SQL_CONTINUATION_REMOVE, &key, 1, false, err);
+    }
+    if (entry->is_stored) {
+        struct pawl_value values[] = {key, pawl_int(continuation->cursor), pawl_int(continuation->left),
+                                      pawl_int(continuation->done)};
+        return pawl_db_change(db, PAWL_SQL_CONTINUATION_SAVE, values, PAWL_COUNT_OF(values), true, err);
+    }
+    struct pawl_value values[] = {
+        key,
+        pawl_int(continuation->kind),
+        pawl_int(continuation->task),
+        pawl_int(continuation->cursor),
+        pawl_int(continuation->left),
+        pawl_int(continuation->done),
+        pawl_text_or_null(continuation->args),
+    };
+    return pawl_db_change(db, PAWL_SQL_CONTINUATION_ADD, values, PAWL_COUNT_OF(values), true, err);
+}
+
+static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *entry,
+                                  struct pawl_error *err)
+{
+    if (entry->row == NULL && !entry->is_stored) return PAWL_OK; /* came and went within the step */
+    switch (entry->look) {
+    case PAWL_LOOK_TASK: return write_task(db, entry, err);
+    case PAWL_LOOK_QUEUE: return write_queue(db, entry, err);
+    case PAWL_LOOK_WORKER: return write_worker(db, entry, err);
+    case PAWL_LOOK_PAYLOAD: return write_payload(db, entry, err);
+    case PAWL_LOOK_CONSUMER: return write_consumer(db, entry, err);
+    case PAWL_LOOK_CONTINUATION: return write_continuation(db, entry, err);
+    case PAWL_LOOK_TASK_ID:
+    case PAWL_LOOK_IDEMPOTENCY:
+    case PAWL_LOOK_QUEUE_NAME:
+    case PAWL_LOOK_WORKER_ID:
+    case PAWL_LOOK_CHECKPOINT:
+    case PAWL_LOOK_EVENT:
+    case PAWL_LOOK_ACK:
+    case PAWL_LOOK_CURSOR_MIN:
+    case PAWL_LOOK_READY:
+    case PAWL_LOOK_DUE:
+    case PAWL_LOOK_CONTINUATIONS:
+    case PAWL_LOOK_DEPENDENTS:
+    case PAWL_LOOK_DEPENDENCIES:
+    case PAWL_LOOK_AWAITED:
+    case PAWL_LOOK_LATE:
+    case PAWL_LOOK_LOG_OLDEST:
+    case PAWL_LOOK_DEAD: return PAWL_OK; /* written as other rows, or by appends */
+    }
+    return PAWL_OK;
+}
+
+/* ---- Appends ---------------------------------------------------------------------------------- */
+
+static enum pawl_code write_dependency(struct pawl_db *db, const struct pawl_dependency_row *row,
+                                       struct pawl_error *err)
+{
+    struct pawl_value values[] = {
+        pawl_int(row->task),
+        pawl_int(row->number),
+        pawl_int_or_null(row->on),
+        row->on == 0 ? pawl_text(row->on_id) : pawl_null(),
+        pawl_int(row->is_open),
+    };
+    return pawl_db_change(db, PAWL_SQL_DEPENDENCY_ADD, values, PAWL_COUNT_OF(values), true, err);
+}
+
+static enum pawl_code write_checkpoint(struct pawl_db *db, const struct pawl_checkpoint_row *row,
+                                       struct pawl_error *err)
+{
+    struct pawl_value values[] = {
+        pawl_int(row->key),   pawl_int(row->task),  pawl_int(row->step),
+        pawl_int(row->epoch), pawl_int(row->at_ms), pawl_text(row->state),
+    };
+    return pawl_db_change(db, PAWL_SQL_CHECKPOINT_ADD, values, PAWL_COUNT_OF(values), true, err);
+}
+
+static enum pawl_code write_log(struct pawl_db *db, const struct pawl_log_row *row,
+                                struct pawl_error *err)
+{
+    struct pawl_value values[] = {
+        pawl_int(row->key),   pawl_int(row->task),              pawl_int(row->epoch),
+        pawl_int(row->at_ms), pawl_int((int64_t)row->text.len), pawl_text(row->text),
+    };
+    return pawl_db_change(db, PAWL_SQL_LOG_ADD, values, PAWL_COUNT_OF(values), true, err);
+}
+
+static enum pawl_code write_late(struct pawl_db *db, const struct pawl_late_row *row,
+                                 struct pawl_error *err)
+{
+    struct pawl_value values[] = {
+        pawl_int(row->key),    pawl_int(row->task),  pawl_int(row->epoch),
+        pawl_int(row->at_ms),  pawl_text(row->owner), pawl_int(row->kind),
+        pawl_int(row->digest), pawl_text(row->body),
+    };
+    return pawl_db_change(db, PAWL_SQL_LATE_ADD, values, PAWL_COUNT_OF(values), true, err);
+}
+
+static enum pawl_code prune_events(struct pawl_db *db, const struct pawl_event_prune *prune,
+                                   struct pawl_error *err)
+{
+    struct pawl_value values[] = {pawl_int(prune->task), pawl_int(prune->sequence_max),
+                                  pawl_int(prune->position_max), pawl_int(prune->limit)};
+    return pawl_db_change(db, PAWL_SQL_EVENT_PRUNE, values, PAWL_COUNT_OF(values), false, err);
+}
+
+static enum pawl_code by_key(struct pawl_db *db, enum pawl_statement statement, const int64_t *key,
+                             struct pawl_error *err)
+{
+    struct pawl_value value = pawl_int(*key);
+    return pawl_db_change(db, statement, &value, 1, false, err);
+}
+
+static enum pawl_code by_pair(struct pawl_db *db, enum pawl_statement statement, int64_t first,
+                              int64_t second, struct pawl_error *err)
+{
+    struct pawl_value values[] = {pawl_int(first), pawl_int(second)};
+    return pawl_db_change(db, statement, values, PAWL_COUNT_OF(values), false, err);
+}
+
+static enum pawl_code write_append(struct pawl_db *db, enum pawl_append_kind kind, const void *item,
+                                   struct pawl_error *err)
+{
+    const struct pawl_dependency_row *dependency = item;
+    const struct pawl_ack *ack = item;
+    switch (kind) {
+    case PAWL_APPEND_DEPENDENCY: return write_dependency(db, dependency, err);
+    case PAWL_APPEND_DEPENDENCY_DONE:
+        return by_pair(db, PAWL_SQL_DEPENDENCY_DONE, dependency->task, dependency->number, err);
+    case PAWL_APPEND_DEPENDENCY_FOUND: {
+        struct pawl_value values[] = {pawl_int(dependency->task), pawl_int(dependency->number),
+                                      pawl_int(dependency->on)};
+        return pawl_db_change(db, PAWL_SQL_DEPENDENCY_FOUND, values, PAWL_COUNT_OF(values), false, err);
+    }
+    case PAWL_APPEND_CHECKPOINT: return write_checkpoint(db, item, err);
+    case PAWL_APPEND_CHECKPOINT_PRUNE: return by_key(db, PAWL_SQL_CHECKPOINT_PRUNE, item, err);
+    case PAWL_APPEND_LOG: return write_log(db, item, err);
+    case PAWL_APPEND_LOG_PRUNE: return by_key(db, PAWL_SQL_LOG_REMOVE, item, err);
+    case PAWL_APPEND_LATE: return write_late(db, item, err);
+    case PAWL_APPEND_LATE_PRUNE: return by_key(db, PAWL_SQL_LATE_REMOVE, item, err);
+    case PAWL_APPEND_ACK:
+        return by_pair(db, PAWL_SQL_ACKNOWLEDGEMENT_ADD, ack->consumer, ack->position, err);
+    case PAWL_APPEND_ACK_PRUNE:
+        return by_pair(db, PAWL_SQL_ACKNOWLEDGEMENT_PRUNE, ack->consumer, ack->position, err);
+    case PAWL_APPEND_EVENT_PRUNE: return prune_events(db, item, err);
+    case PAWL_APPEND_EVENT:      /* in the commit */
+    case PAWL_APPEND_KIND_COUNT: /* no kind */
+        break;
+    }
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_store_save(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err)
+{
+    enum pawl_code code = PAWL_OK;
+    pawl_assert(store->is_begun);
+    for (const struct pawl_entry *entry = set->changed; entry != NULL && code == PAWL_OK;
+         entry = entry->next_changed) {
+        if (!entry->is_changed) continue; /* undone */
+        store->is_dirty = true;
+        code = write_entry(store->db, entry, err);
+    }
+    for (int kind = 0; kind < PAWL_APPEND_KIND_COUNT; kind++) {
+        const struct pawl_append *append = &set->appends[kind];
+        if (kind == PAWL_APPEND_EVENT) continue;
+        for (size_t i = 0; i < append->count && code == PAWL_OK; i++) {
+            store->is_dirty = true;
+            code = write_append(store->db, (enum pawl_append_kind)kind, ((void **)append->items)[i], err);
+        }
+    }
+    if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
+    if (code == PAWL_OK) pawl_set_saved(set);
+    return code;
+}

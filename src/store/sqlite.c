@@ -1,0 +1,602 @@
+/* The SQLite driver.
+ *
+ * Several processes may use one file. It is in WAL mode with synchronous=FULL: a commit is on disk when it
+ * returns. No connection checkpoints by itself, not at a commit and not when it is closed, and none maps the
+ * file into memory: SQLite before 3.51.3 can lose a commit when a checkpoint races a reset of the log, so
+ * only the one whose turn it is runs checkpoints (pawl_store_checkpoint).
+ *
+ * Text of pragmas stands here and not in statements.sql: it is this connection's settings, asked before the
+ * file is known to be ours. */
+#include "base/array.h"
+#include "base/assert.h"
+#include "base/error.h"
+#include "core/limits.h"
+#include "store/db.h"
+#include "store/schema_text.h"
+#include "store/sqlite_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    APPLICATION_ID = 0x5061776C, /* "Pawl" */
+    SQLITE_VERSION_MIN = 3040000,
+    PRAGMA_BYTES_MAX = 64,
+
+    /* As long as a caller waits for the turn: beyond it somebody holds the file who knows no turn. */
+    BUSY_MS_MAX = PAWL_TURN_WAIT_MS_MAX,
+    RETRY_MS = 2,
+
+    /* Pages of 4 KiB in the log. From the first on it is copied into the file after a commit, and SQLite
+     * then begins it anew, so that it stays short and is overwritten in place (a sync of a growing file
+     * costs nearly twice as much). From the second on readers that stand in its way are waited for. */
+    LOG_PAGES_LONG = 1000,
+    LOG_PAGES_TOO_LONG = 16000,
+    LOG_BUSY_MS_MAX = 200,
+};
+
+struct sqlite {
+    struct pawl_db base; /* first */
+    sqlite3 *handle;
+    char *path; /* owned; as it was given, or with "./" in front */
+    int log_pages;         /* in the log after the newest commit */
+    int log_pages_tried;   /* when it was last moved and did not become shorter */
+    sqlite3_stmt *statements[PAWL_SQL_COUNT]; /* prepared when first used */
+};
+
+static struct sqlite *sqlite_of(struct pawl_db *db)
+{
+    return (struct sqlite *)db;
+}
+
+static const struct sqlite *const_sqlite_of(const struct pawl_db *db)
+{
+    return (const struct sqlite *)db;
+}
+
+/* ---- Errors ----------------------------------------------------------------------------------- */
+
+static const char *system_text(const struct sqlite *db)
+{
+    int number = db->handle == NULL ? 0 : sqlite3_system_errno(db->handle);
+    return number == 0 ? "" : strerror(number);
+}
+
+/* The one place where results of SQLite become codes. what was being done is a statement's name or a word. */
+static enum pawl_code fail(const struct sqlite *db, int result, const char *what,
+                           struct pawl_error *err)
+{
+    const char *path = db->path;
+    if (result == SQLITE_IOERR_NOMEM) result = SQLITE_NOMEM;
+    switch (result & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return pawl_error_set(err, PAWL_BUSY, "%s: %s: another process holds the file", path, what);
+    case SQLITE_FULL:
+        return pawl_error_set(err, PAWL_IO, "%s: %s: the disk is full", path, what);
+    case SQLITE_READONLY:
+        return pawl_error_set(err, PAWL_IO, "%s: %s: the file or its folder is read-only", path, what);
+    case SQLITE_CANTOPEN:
+        return pawl_error_set(err, PAWL_IO, "%s: %s: the file or its log cannot be opened: %s", path,
+                              what, system_text(db));
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+        return pawl_error_set(err, PAWL_IO, "%s: %s: no permission", path, what);
+    case SQLITE_IOERR:
+        return pawl_error_set(err, PAWL_IO, "%s: %s: the disk failed (%d): %s", path, what, result,
+                              system_text(db));
+    case SQLITE_CORRUPT:
+        return pawl_error_set(err, PAWL_CORRUPT, "%s: %s: the file is damaged", path, what);
+    case SQLITE_NOTADB:
+        return pawl_error_set(err, PAWL_CORRUPT, "%s: not a database, or its start is damaged", path);
+    case SQLITE_NOMEM:
+        return pawl_error_set(err, PAWL_NO_MEMORY, "%s: %s: no memory", path, what);
+    case SQLITE_TOOBIG:
+        return pawl_error_set(err, PAWL_TOO_LARGE, "%s: %s: larger than a row may be", path, what);
+    case SQLITE_CONSTRAINT:
+        return pawl_error_set(err, PAWL_IO, "internal: %s: %s", what, sqlite3_errmsg(db->handle));
+    case SQLITE_ERROR:
+    case SQLITE_SCHEMA:
+        /* our statements are right for our schema: a table or column is not there */
+        return pawl_error_set(err, PAWL_CORRUPT, "%s: %s: the schema is not the expected one: %s", path,
+                              what, sqlite3_errmsg(db->handle));
+    default:
+        return pawl_error_set(err, PAWL_IO, "internal: %s: %s (%d)", what, sqlite3_errstr(result),
+                              result);
+    }
+}
+
+/* ---- Statements ------------------------------------------------------------------------------- */
+
+static int bind(sqlite3_stmt *statement, int at, const struct pawl_value *value)
+{
+    const char *bytes = value->is.text.len == 0 ? "" : value->is.text.ptr;
+    switch (value->kind) {
+    case PAWL_VALUE_NULL: return sqlite3_bind_null(statement, at);
+    case PAWL_VALUE_INT64: return sqlite3_bind_int64(statement, at, value->is.number);
+    case PAWL_VALUE_DOUBLE: return sqlite3_bind_double(statement, at, value->is.real);
+    case PAWL_VALUE_TEXT:
+        return sqlite3_bind_text64(statement, at, bytes, value->is.text.len, SQLITE_STATIC,
+                                   SQLITE_UTF8);
+    case PAWL_VALUE_BLOB:
+        return sqlite3_bind_blob64(statement, at, bytes, value->is.text.len, SQLITE_STATIC);
+    }
+    return SQLITE_MISUSE;
+}
+
+static int prepare(struct sqlite *db, enum pawl_statement number, sqlite3_stmt **out)
+{
+    int result = SQLITE_OK;
+    if (db->statements[number] == NULL) {
+        result = sqlite3_prepare_v3(db->handle, pawl_sql_sqlite[number], -1, SQLITE_PREPARE_PERSISTENT,
+                                    &db->statements[number], NULL);
+    }
+    *out = db->statements[number];
+    return result;
+}
+
+/* Runs a prepared statement to its end. *code is what the rows' receiver said. */
+static int run(struct sqlite *db, sqlite3_stmt *statement, const struct pawl_db_ask *ask,
+               enum pawl_code *code, struct pawl_error *err)
+{
+    struct pawl_db_row row = {.db = &db->base, .of = statement};
+    int result = sqlite3_step(statement);
+    while (result == SQLITE_ROW && *code == PAWL_OK) {
+        if (ask->on_row != NULL) *code = ask->on_row(ask->self, &row, err);
+        row.number++;
+        if (*code == PAWL_OK) result = sqlite3_step(statement);
+    }
+    return result == SQLITE_DONE || result == SQLITE_ROW ? SQLITE_OK : result;
+}
+
+static enum pawl_code sqlite_ask(struct pawl_db *base, const struct pawl_db_ask *ask,
+                                 struct pawl_error *err)
+{
+    struct sqlite *db = sqlite_of(base);
+    const char *name = pawl_sql_name[ask->statement];
+    sqlite3_stmt *statement = NULL;
+    int result = prepare(db, ask->statement, &statement);
+    if (result != SQLITE_OK) return fail(db, result, name, err);
+
+    pawl_assert((int)ask->count == sqlite3_bind_parameter_count(statement));
+    for (size_t i = 0; i < ask->count && result == SQLITE_OK; i++) {
+        result = bind(statement, (int)i + 1, &ask->values[i]);
+    }
+    enum pawl_code code = PAWL_OK;
+    if (result == SQLITE_OK) result = run(db, statement, ask, &code, err);
+    if (result != SQLITE_OK) code = fail(db, result, name, err);
+    (void)sqlite3_reset(statement); /* says again what step said */
+    if (code == PAWL_OK && ask->expects_one && sqlite3_changes(db->handle) != 1) {
+        code = pawl_error_set(err, PAWL_IO, "internal: %s changed %d rows instead of one", name,
+                              sqlite3_changes(db->handle));
+    }
+    return code;
+}
+
+static enum pawl_code sqlite_flush(struct pawl_db *base, struct pawl_error *err)
+{
+    (void)base; /* statements have run when they were sent */
+    (void)err;
+    return PAWL_OK;
+}
+
+/* Bytes of a text as they are: column_text would copy to add a NUL. */
+static struct pawl_str row_bytes(const struct pawl_db_row *row, int32_t column)
+{
+    sqlite3_stmt *statement = row->of;
+    const char *ptr = sqlite3_column_blob(statement, column);
+    int bytes = sqlite3_column_bytes(statement, column);
+    return ptr == NULL || bytes <= 0 ? (struct pawl_str){0} : (struct pawl_str){ptr, (size_t)bytes};
+}
+
+static int64_t row_int64(const struct pawl_db_row *row, int32_t column)
+{
+    return sqlite3_column_int64(row->of, column);
+}
+
+static double row_double(const struct pawl_db_row *row, int32_t column)
+{
+    return sqlite3_column_double(row->of, column);
+}
+
+static bool row_is_null(const struct pawl_db_row *row, int32_t column)
+{
+    return sqlite3_column_type(row->of, column) == SQLITE_NULL;
+}
+
+/* ---- Transactions ----------------------------------------------------------------------------- */
+
+static int step_alone(struct sqlite *db, enum pawl_statement number)
+{
+    sqlite3_stmt *statement = NULL;
+    int result = prepare(db, number, &statement);
+    if (result != SQLITE_OK) return result;
+    result = sqlite3_step(statement);
+    (void)sqlite3_reset(statement); /* says again what step said */
+    return result == SQLITE_DONE ? SQLITE_OK : result;
+}
+
+static enum pawl_code sqlite_begin(struct pawl_db *base, bool is_write, struct pawl_error *err)
+{
+    struct sqlite *db = sqlite_of(base);
+    pawl_assert(sqlite3_get_autocommit(db->handle) != 0);
+    int result = step_alone(db, is_write ? PAWL_SQL_BEGIN_WRITE : PAWL_SQL_BEGIN_READ);
+    return result == SQLITE_OK ? PAWL_OK : fail(db, result, "begin", err);
+}
+
+/* Of a failed commit only two things are known to have written no commit record: the lock was not got, or
+ * the disk was full before or in the last frame (nothing is written after it: SQLite pads the log only on
+ * disks that may tear neighbours). After any other the record may be in the log, now or after a restart. */
+static enum pawl_code sqlite_commit(struct pawl_db *base, struct pawl_error *err)
+{
+    struct sqlite *db = sqlite_of(base);
+    int result = step_alone(db, PAWL_SQL_COMMIT);
+    if (result == SQLITE_OK) return PAWL_OK;
+    enum pawl_code code = fail(db, result, "commit", err);
+    if ((result & 0xFF) == SQLITE_BUSY || (result & 0xFF) == SQLITE_FULL) return code;
+    if (err != NULL) err->code = PAWL_UNKNOWN_OUTCOME;
+    return PAWL_UNKNOWN_OUTCOME;
+}
+
+static void sqlite_rollback(struct pawl_db *base)
+{
+    struct sqlite *db = sqlite_of(base);
+    if (sqlite3_get_autocommit(db->handle) == 0) {
+        /* cannot fail in a way that leaves changes: without a commit record there are none */
+        (void)step_alone(db, PAWL_SQL_ROLLBACK);
+    }
+}
+
+/* ---- The log ---------------------------------------------------------------------------------- */
+
+static int log_grew(void *self, sqlite3 *handle, const char *name, int pages)
+{
+    struct sqlite *db = self;
+    (void)handle;
+    (void)name;
+    if (pages < db->log_pages) db->log_pages_tried = 0; /* it has begun anew */
+    db->log_pages = pages;
+    return SQLITE_OK;
+}
+
+/* Moved into the file as a whole, the log begins anew with the next commit. A reader in its way leaves it
+ * longer; then it is tried again when it has grown by as much once more. */
+static void sqlite_checkpoint(struct pawl_db *base)
+{
+    struct sqlite *db = sqlite_of(base);
+    if (db->log_pages < db->log_pages_tried + LOG_PAGES_LONG) return;
+    bool waits = db->log_pages >= LOG_PAGES_TOO_LONG;
+    db->log_pages_tried = db->log_pages;
+    (void)sqlite3_busy_timeout(db->handle, LOG_BUSY_MS_MAX);
+    /* failure is no error of the step: everything is in the log, and it is tried again */
+    int result = sqlite3_wal_checkpoint_v2(
+        db->handle, NULL, waits ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    (void)sqlite3_busy_timeout(db->handle, BUSY_MS_MAX);
+    if (result != SQLITE_OK && (result & 0xFF) != SQLITE_BUSY) {
+        pawl_log_write(base->log, PAWL_LOG_WARN, "store.checkpoint_failed",
+                       PAWL_TEXT("path", pawl_str_of(db->path)), PAWL_INT("result", result));
+    }
+}
+
+/* ---- Opening ---------------------------------------------------------------------------------- */
+
+static struct pawl_str sqlite_path(const struct pawl_db *base)
+{
+    const struct sqlite *db = const_sqlite_of(base);
+    const char *full = sqlite3_db_filename(db->handle, "main"); /* links resolved */
+    return pawl_str_of(full != NULL && full[0] != '\0' ? full : db->path);
+}
+
+static void sqlite_close(struct pawl_db *base)
+{
+    struct sqlite *db = sqlite_of(base);
+    for (size_t i = 0; i < PAWL_SQL_COUNT; i++) {
+        (void)sqlite3_finalize(db->statements[i]); /* says again what step said */
+    }
+    int result = sqlite3_close(db->handle); /* rolls back; takes NULL */
+    pawl_assert(result == SQLITE_OK);
+    free(db->path);
+    free(db);
+}
+
+static const struct pawl_db_driver sqlite_driver = {
+    .is_postgres = false,
+    .ask = sqlite_ask,
+    .flush = sqlite_flush,
+    .begin = sqlite_begin,
+    .commit = sqlite_commit,
+    .rollback = sqlite_rollback,
+    .close = sqlite_close,
+    .row_int64 = row_int64,
+    .row_double = row_double,
+    .row_text = row_bytes,
+    .row_blob = row_bytes,
+    .row_is_null = row_is_null,
+    .path = sqlite_path,
+    .checkpoint = sqlite_checkpoint,
+};
+
+static enum pawl_code execute(struct sqlite *db, const char *sql, struct pawl_error *err)
+{
+    int result = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+    return result == SQLITE_OK ? PAWL_OK : fail(db, result, "open", err);
+}
+
+/* The value of a pragma: as a number, and as text if text is given. */
+static int read_pragma(struct sqlite *db, const char *sql, int64_t *number, char text[16])
+{
+    sqlite3_stmt *statement = NULL;
+    int result = sqlite3_prepare_v2(db->handle, sql, -1, &statement, NULL);
+    if (result == SQLITE_OK) {
+        result = sqlite3_step(statement);
+        if (result == SQLITE_ROW) {
+            *number = sqlite3_column_int64(statement, 0);
+            const unsigned char *got = sqlite3_column_text(statement, 0);
+            if (text != NULL) (void)snprintf(text, 16, "%s", got == NULL ? "" : (const char *)got);
+            result = SQLITE_OK;
+        }
+    }
+    int end = sqlite3_finalize(statement);
+    return result == SQLITE_OK ? end : result;
+}
+
+static enum pawl_code pragma(struct sqlite *db, const char *sql, int64_t *number,
+                             struct pawl_error *err)
+{
+    int result = read_pragma(db, sql, number, NULL);
+    return result == SQLITE_OK ? PAWL_OK : fail(db, result, "open", err);
+}
+
+/* What a file says it is. */
+struct identity {
+    int64_t application;
+    int64_t version;      /* of our schema */
+    int64_t changes;      /* of any schema: 0 in a file that nobody has written yet */
+};
+
+static enum pawl_code identify(struct sqlite *db, struct identity *out, struct pawl_error *err)
+{
+    enum pawl_code code = pragma(db, "PRAGMA application_id", &out->application, err);
+    if (code == PAWL_OK) code = pragma(db, "PRAGMA user_version", &out->version, err);
+    if (code == PAWL_OK) code = pragma(db, "PRAGMA schema_version", &out->changes, err);
+    return code;
+}
+
+static bool is_empty(const struct identity *identity)
+{
+    return identity->changes == 0 && identity->application == 0 && identity->version == 0;
+}
+
+static bool has_table(struct sqlite *db, const char *name)
+{
+    return sqlite3_table_column_metadata(db->handle, "main", name, NULL, NULL, NULL, NULL, NULL,
+                                         NULL) == SQLITE_OK;
+}
+
+/* Refuses what is not ours. An empty file passes. */
+static enum pawl_code judge(struct sqlite *db, const struct identity *identity,
+                            const struct pawl_db_options *options, struct pawl_error *err)
+{
+    const char *path = db->path;
+    if (is_empty(identity)) {
+        if (!options->must_exist && !options->read_only) return PAWL_OK;
+        return pawl_error_set(err, PAWL_NOT_FOUND, "%s is empty: there is no store in it yet", path);
+    }
+    if (identity->application != APPLICATION_ID) {
+        if (has_table(db, "tasks")) {
+            return pawl_error_set(err, PAWL_UNSUPPORTED,
+                                  "%s is not a Pawl store, but has a table of tasks; if it is an older "
+                                  "store, `pawl import` reads it",
+                                  path);
+        }
+        return pawl_error_set(err, PAWL_UNSUPPORTED, "%s is not a Pawl store", path);
+    }
+    if (identity->version > PAWL_SCHEMA_COUNT) {
+        return pawl_error_set(err, PAWL_UNSUPPORTED,
+                              "%s has schema %" PRId64 ", and this version of Pawl knows up to %d", path,
+                              identity->version, PAWL_SCHEMA_COUNT);
+    }
+    if (identity->version < 1) {
+        return pawl_error_set(err, PAWL_CORRUPT, "%s is a Pawl store without a schema number", path);
+    }
+    if (identity->version < PAWL_SCHEMA_COUNT && options->read_only) {
+        return pawl_error_set(err, PAWL_UNSUPPORTED,
+                              "%s has schema %" PRId64 " and must be opened for writing once", path,
+                              identity->version);
+    }
+    return PAWL_OK;
+}
+
+static void sleep_ms(long ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&time, NULL); /* shorter does no harm */
+}
+
+/* Two processes that both change the mode of a new file get BUSY at once, without SQLite's waiting. */
+static enum pawl_code use_log(struct sqlite *db, bool may_be_memory, struct pawl_error *err)
+{
+    char mode[16] = "";
+    int64_t number = 0;
+    int result = SQLITE_BUSY;
+    for (int waited = 0; waited < BUSY_MS_MAX && (result & 0xFF) == SQLITE_BUSY; waited += RETRY_MS) {
+        if (waited > 0) sleep_ms(RETRY_MS);
+        result = read_pragma(db, "PRAGMA journal_mode = WAL", &number, mode);
+    }
+    if (result != SQLITE_OK) return fail(db, result, "open", err);
+    if (strcmp(mode, "wal") == 0 || (may_be_memory && strcmp(mode, "memory") == 0)) return PAWL_OK;
+    return pawl_error_set(err, PAWL_UNSUPPORTED, "%s: its file system cannot hold a write-ahead log",
+                          db->path);
+}
+
+static enum pawl_code write_version(struct sqlite *db, int64_t before,
+                                    const struct pawl_db_birth *birth, struct pawl_error *err)
+{
+    char text[PRAGMA_BYTES_MAX];
+    struct pawl_value meta[] = {pawl_int(PAWL_SCHEMA_COUNT), pawl_text(birth->store_id),
+                                pawl_text(birth->boot_id), pawl_int(birth->clock_offset_ms)};
+    struct pawl_value head[] = {pawl_int(birth->now_ms)};
+
+    (void)snprintf(text, sizeof text, "PRAGMA application_id = %d", APPLICATION_ID);
+    enum pawl_code code = execute(db, text, err);
+    (void)snprintf(text, sizeof text, "PRAGMA user_version = %d", PAWL_SCHEMA_COUNT);
+    if (code == PAWL_OK) code = execute(db, text, err);
+    if (code != PAWL_OK) return code;
+    if (before > 0) {
+        return pawl_db_change(&db->base, PAWL_SQL_META_VERSION, meta, 1, true, err);
+    }
+    code = pawl_db_change(&db->base, PAWL_SQL_META_ADD, meta, PAWL_COUNT_OF(meta), true, err);
+    if (code != PAWL_OK) return code;
+    return pawl_db_change(&db->base, PAWL_SQL_HEAD_ADD, head, PAWL_COUNT_OF(head), true, err);
+}
+
+/* Applies the schema files that are missing, in one transaction. Who waited for it may find that another
+ * process has done so. */
+static enum pawl_code apply_schema(struct sqlite *db, const struct pawl_db_options *options,
+                                   struct pawl_error *err)
+{
+    struct identity identity;
+    enum pawl_code code = pawl_db_begin(&db->base, true, err);
+    if (code != PAWL_OK) return code;
+    code = identify(db, &identity, err);
+    if (code == PAWL_OK) code = judge(db, &identity, options, err);
+    bool is_missing = code == PAWL_OK && identity.version < PAWL_SCHEMA_COUNT;
+    for (int64_t i = identity.version; is_missing && code == PAWL_OK && i < PAWL_SCHEMA_COUNT; i++) {
+        code = execute(db, pawl_schema_sqlite[i], err);
+    }
+    if (is_missing && code == PAWL_OK) {
+        code = write_version(db, identity.version, &options->birth, err);
+    }
+    if (is_missing && code == PAWL_OK) code = pawl_db_commit(&db->base, err);
+    pawl_db_rollback(&db->base);
+    return code;
+}
+
+static int configure(struct sqlite *db)
+{
+    static const struct {
+        int option;
+        int value;
+    } options[] = {
+        {SQLITE_DBCONFIG_DEFENSIVE, 1},      {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+        {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0}, {SQLITE_DBCONFIG_ENABLE_VIEW, 0},
+        {SQLITE_DBCONFIG_ENABLE_FKEY, 1},    {SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1},
+        {SQLITE_DBCONFIG_DQS_DML, 0},        {SQLITE_DBCONFIG_DQS_DDL, 0},
+    };
+    int result = sqlite3_extended_result_codes(db->handle, 1);
+    for (size_t i = 0; i < PAWL_COUNT_OF(options) && result == SQLITE_OK; i++) {
+        result = sqlite3_db_config(db->handle, options[i].option, options[i].value, NULL);
+    }
+    if (result == SQLITE_OK) result = sqlite3_busy_timeout(db->handle, BUSY_MS_MAX);
+    /* takes the place of SQLite's own checkpoints */
+    (void)sqlite3_wal_hook(db->handle, log_grew, db);
+    return result;
+}
+
+static enum pawl_code settle(struct sqlite *db, const struct pawl_db_options *options,
+                             struct pawl_error *err)
+{
+    struct identity identity;
+    bool is_writer = !options->read_only;
+    enum pawl_code code = identify(db, &identity, err);
+    if (code == PAWL_OK) code = judge(db, &identity, options, err);
+    if (code != PAWL_OK) return code;
+    if (is_writer && sqlite3_db_readonly(db->handle, "main") == 1) {
+        return fail(db, SQLITE_READONLY, "open", err);
+    }
+    code = execute(db,
+                   "PRAGMA page_size = 4096; PRAGMA auto_vacuum = NONE; PRAGMA cache_size = -8192; "
+                   "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0; PRAGMA synchronous = FULL",
+                   err);
+    if (code == PAWL_OK && is_writer) code = use_log(db, options->vfs != NULL, err);
+    if (code == PAWL_OK && identity.version < PAWL_SCHEMA_COUNT) code = apply_schema(db, options, err);
+    if (code == PAWL_OK && !is_writer) code = execute(db, "PRAGMA query_only = ON", err);
+    return code;
+}
+
+/* A path that SQLite takes for nothing but a path: not a URI, not ":memory:". */
+static char *path_text(struct pawl_str target, bool has_vfs)
+{
+    bool is_plain = has_vfs || target.ptr[0] == '/';
+    size_t front = is_plain ? 0 : 2;
+    char *path = malloc(front + target.len + 1);
+    if (path == NULL) return NULL;
+    memcpy(path, "./", front);
+    memcpy(path + front, target.ptr, target.len);
+    path[front + target.len] = '\0';
+    return path;
+}
+
+/* Makes the file if it is missing and may be made. */
+static enum pawl_code provide_file(const struct sqlite *db, const struct pawl_db_options *options,
+                                   struct pawl_error *err)
+{
+    sqlite3_vfs *vfs = sqlite3_vfs_find(options->vfs);
+    int exists = 0;
+    if (vfs == NULL) return pawl_error_set(err, PAWL_UNSUPPORTED, "no such VFS: %s", options->vfs);
+    if (vfs->xAccess(vfs, db->path, SQLITE_ACCESS_EXISTS, &exists) != SQLITE_OK) exists = 0;
+    if (exists == 0 && (options->must_exist || options->read_only)) {
+        return pawl_error_set(err, PAWL_NOT_FOUND, "there is no %s", db->path);
+    }
+    if (options->vfs != NULL) return PAWL_OK;
+    enum pawl_code code = pawl_sqlite_file_check(db->path, err);
+    if (code == PAWL_OK && exists == 0) code = pawl_sqlite_file_create(db->path, err);
+    return code;
+}
+
+static enum pawl_code check_library(struct pawl_error *err)
+{
+    if (sqlite3_libversion_number() < SQLITE_VERSION_MIN) {
+        return pawl_error_set(err, PAWL_UNSUPPORTED, "SQLite %s is too old: 3.40 or newer is needed",
+                              sqlite3_libversion());
+    }
+    if (sqlite3_threadsafe() == 0) {
+        return pawl_error_set(err, PAWL_UNSUPPORTED, "this SQLite was built without threads");
+    }
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_sqlite_open(struct pawl_db **out, const struct pawl_db_options *options,
+                                struct pawl_error *err)
+{
+    struct pawl_str target = options->target;
+    int flags = SQLITE_OPEN_NOMUTEX |
+                (options->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    enum pawl_code code = check_library(err);
+    if (code != PAWL_OK) return code;
+    if (target.len == 0 || memchr(target.ptr, '\0', target.len) != NULL) {
+        return pawl_error_set(err, PAWL_INVALID, "a path is needed, without zero bytes");
+    }
+    struct sqlite *db = calloc(1, sizeof *db);
+    char *path = path_text(target, options->vfs != NULL);
+    if (db == NULL || path == NULL) {
+        free(db);
+        free(path);
+        return pawl_error_set(err, PAWL_NO_MEMORY, "no memory to open a store");
+    }
+    db->base = (struct pawl_db){
+        .driver = &sqlite_driver,
+        .hook = options->hook,
+        .log = options->log,
+    };
+    db->path = path;
+
+    code = provide_file(db, options, err);
+    if (code == PAWL_OK) {
+        int result = sqlite3_open_v2(path, &db->handle, flags, options->vfs);
+        if (result == SQLITE_OK) result = configure(db);
+        if (result != SQLITE_OK) code = fail(db, result, "open", err);
+    }
+    if (code == PAWL_OK) code = settle(db, options, err);
+    if (code != PAWL_OK) {
+        sqlite_close(&db->base);
+        return code;
+    }
+    *out = &db->base;
+    return PAWL_OK;
+}

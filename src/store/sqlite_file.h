@@ -1,0 +1,23 @@
+/* The file of a SQLite store before SQLite opens it: whether it may lie there at all. */
+#ifndef PAWL_STORE_SQLITE_FILE_H
+#define PAWL_STORE_SQLITE_FILE_H
+
+#include "pawl.h"
+
+/* Whether a file system is shared between machines, so that locks and the shared memory of a write-ahead log
+ * are not to be trusted on it: by its number (f_type of statfs), and where that is FUSE, which may be
+ * anything, by the type that the mount table names ("fuse.sshfs"; may be NULL). */
+bool pawl_file_system_is_remote(int64_t number, const char *type);
+
+/* Refuses a path on such a file system; the file itself need not exist.
+ *
+ *   fails  PAWL_UNSUPPORTED, PAWL_IO */
+enum pawl_code pawl_sqlite_file_check(const char *path, struct pawl_error *err) PAWL_MUST_USE;
+
+/* Makes an empty file that only its owner can read, if there is none. Never opens it: closing a descriptor
+ * would drop the locks that SQLite holds on it in this process.
+ *
+ *   fails  PAWL_IO */
+enum pawl_code pawl_sqlite_file_create(const char *path, struct pawl_error *err) PAWL_MUST_USE;
+
+#endif

@@ -1,0 +1,878 @@
+-- Every statement of Pawl. A block is `-- name: X` for both stores, or `-- name: X sqlite` and
+-- `-- name: X postgres`. Parameters are ?1, ?2 ...; whole numbers are bigint, truth is 0 or 1. Above each
+-- stands the index that serves it. Column order is a contract (rows.h).
+--
+-- First what a step needs: transactions, head, loads by look (load.c), then the writes (save.c).
+
+-- name: BEGIN_WRITE sqlite
+-- Takes the write lock of the file at once: a transaction that began as a read could not get it later.
+BEGIN IMMEDIATE;
+
+-- name: BEGIN_READ sqlite
+-- One state of everything, until it ends.
+BEGIN;
+
+-- name: BEGIN_WRITE postgres
+-- Sees what is committed, statement by statement: what follows HEAD_LOCK reads what was there once it had
+-- the lock.
+BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+
+-- name: BEGIN_READ postgres
+-- One state of everything, until it ends.
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+
+-- name: COMMIT
+COMMIT;
+
+-- name: ROLLBACK
+ROLLBACK;
+
+-- name: META_ADD
+-- The first rows of a new store.
+INSERT INTO meta (one, schema_version, store_id, generation, boot_id, clock_offset_ms)
+VALUES (1, ?1, ?2, 1, ?3, ?4);
+
+-- name: HEAD_ADD
+INSERT INTO head (one, position, next_key, now_ms) VALUES (1, 0, 1, ?1);
+
+-- name: META_GET
+-- meta, by its key.
+SELECT schema_version, store_id, generation, boot_id, clock_offset_ms
+FROM meta
+WHERE one = 1
+LIMIT 1;
+
+-- name: META_VERSION
+-- meta, by its key. Schema files have been applied.
+UPDATE meta SET schema_version = ?1 WHERE one = 1;
+
+-- name: META_CLOCK
+-- meta, by its key. The clock is tied to another boot.
+UPDATE meta SET boot_id = ?1, clock_offset_ms = ?2 WHERE one = 1;
+
+-- name: META_GENERATION
+-- meta, by its key. Caches of queues are out of date.
+UPDATE meta SET generation = generation + 1 WHERE one = 1;
+
+-- name: HEAD_LOCK sqlite
+-- head, by its key; its row stays locked until the transaction ends (SQLite has locked the file).
+SELECT position, next_key, now_ms
+FROM head
+WHERE one = 1
+LIMIT 1;
+
+-- name: HEAD_LOCK postgres
+-- head, by its key. Whoever has this row has the turn: so far the steps of all processes of a cluster go one
+-- after the other. Steps of many nodes at once will lock the roots they touch, and this row at their end.
+SELECT position, next_key, now_ms
+FROM head
+WHERE one = 1
+LIMIT 1
+FOR UPDATE;
+
+-- name: HEAD_SAVE
+-- head, by its key.
+UPDATE head SET position = ?1, next_key = ?2, now_ms = ?3 WHERE one = 1;
+
+-- name: NEXT_DUE
+-- task_due, its first entry; continuation, any row; head and meta by their keys.
+SELECT head.now_ms, meta.boot_id, meta.clock_offset_ms,
+       (SELECT due_at_ms FROM task WHERE due_at_ms IS NOT NULL ORDER BY due_at_ms, key LIMIT 1),
+       (SELECT 1 FROM continuation LIMIT 1)
+FROM head, meta
+WHERE head.one = 1 AND meta.one = 1
+LIMIT 1;
+
+-- name: READY_ANY
+-- queue by its name, then the first entry of task_ready.
+SELECT 1
+FROM queue
+JOIN task ON task.queue = queue.key AND task.rank IS NOT NULL
+WHERE queue.name = ?1 AND queue.is_paused = 0
+LIMIT 1;
+
+-- Tasks, in the columns of pawl_row_task.
+
+-- name: TASK_BY_KEY
+-- task, by its key.
+SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
+       lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
+       jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
+       started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
+       control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
+       open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+FROM task
+WHERE key = ?1
+LIMIT 1;
+
+-- name: TASK_BY_ID
+-- The unique index of task.id.
+SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
+       lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
+       jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
+       started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
+       control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
+       open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+FROM task
+WHERE id = ?1
+LIMIT 1;
+
+-- name: TASK_BY_IDEMPOTENCY
+-- task_idempotency.
+SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
+       lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
+       jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
+       started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
+       control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
+       open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+FROM task
+WHERE idempotency_key = ?1
+LIMIT 1;
+
+-- name: TASKS_READY
+-- task_ready, in its order: exactly what may be claimed now.
+SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
+       lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
+       jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
+       started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
+       control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
+       open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+FROM task
+WHERE queue = ?1 AND rank IS NOT NULL
+ORDER BY rank, key
+LIMIT ?2;
+
+-- name: TASKS_DUE
+-- task_due, in its order.
+SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
+       lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
+       jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
+       started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
+       control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
+       open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+FROM task
+WHERE due_at_ms <= ?1
+ORDER BY due_at_ms, key
+LIMIT ?2;
+
+-- name: TASKS_DEAD
+-- task_aside, in its order. 8 = DEAD_LETTER.
+SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
+       lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
+       jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
+       started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
+       control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
+       open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+FROM task
+WHERE state = 8 AND key > ?1
+ORDER BY key
+LIMIT ?2;
+
+-- name: TASKS_DEAD_OF_QUEUE
+-- task_aside, in its order; dead letters of other queues are passed over.
+SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
+       lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
+       jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
+       started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
+       control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
+       open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+FROM task
+WHERE state = 8 AND key > ?1 AND queue = ?3
+ORDER BY key
+LIMIT ?2;
+
+-- Queues and workers.
+
+-- name: QUEUE_BY_KEY
+-- queue, by its key.
+SELECT key, name, is_paused, lease_ms, max_retries, backoff, delay_ms, delay_ms_max, jitter_ms
+FROM queue
+WHERE key = ?1
+LIMIT 1;
+
+-- name: QUEUE_BY_NAME
+-- The unique index of queue.name.
+SELECT key, name, is_paused, lease_ms, max_retries, backoff, delay_ms, delay_ms_max, jitter_ms
+FROM queue
+WHERE name = ?1
+LIMIT 1;
+
+-- name: WORKER_BY_KEY
+-- worker, by its key.
+SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
+FROM worker
+WHERE key = ?1
+LIMIT 1;
+
+-- name: WORKER_BY_ID
+-- The unique index of worker.id.
+SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
+FROM worker
+WHERE id = ?1
+LIMIT 1;
+
+-- What lies beside a task.
+
+-- name: PAYLOAD_GET
+-- payload, by its key.
+SELECT body
+FROM payload
+WHERE key = ?1
+LIMIT 1;
+
+-- name: DEPENDENCIES
+-- dependency, by its key (task, number).
+SELECT task, number, on_key, on_id, is_open
+FROM dependency
+WHERE task = ?1
+ORDER BY number
+LIMIT ?2;
+
+-- name: DEPENDENTS
+-- dependency_on, in its order.
+SELECT task, number, on_key, on_id, is_open
+FROM dependency
+WHERE on_key = ?1 AND task > ?2
+ORDER BY task, number
+LIMIT ?3;
+
+-- name: DEPENDENTS_AWAITED
+-- dependency_awaited.
+SELECT task, number, on_key, on_id, is_open
+FROM dependency
+WHERE on_id = ?1 AND on_key IS NULL
+ORDER BY task, number
+LIMIT ?2;
+
+-- name: CHECKPOINT_LATEST
+-- checkpoint_task, from its end.
+SELECT key, task, step, epoch, at_ms, state
+FROM checkpoint
+WHERE task = ?1
+ORDER BY key DESC
+LIMIT 1;
+
+-- name: LOG_OLDEST
+-- log_task, in its order. The text is not needed to drop a line.
+SELECT key, task, epoch, at_ms, bytes
+FROM log
+WHERE task = ?1
+ORDER BY key
+LIMIT ?2;
+
+-- name: LATE_OLDEST
+-- late_task, in its order.
+SELECT key, task, epoch, at_ms, owner, kind, digest
+FROM late
+WHERE task = ?1
+ORDER BY key
+LIMIT ?2;
+
+-- Events, consumers, continuations.
+
+-- name: EVENT_BY_POSITION
+-- event, by its key.
+SELECT position, task, sequence, type, at_ms, state, epoch, version, progress, retries, next_retry_at_ms,
+       duration_ms, cause, actor, note
+FROM event
+WHERE position = ?1
+LIMIT 1;
+
+-- name: CONSUMER_BY_NAME
+-- The unique index of consumer.name.
+SELECT key, name, cursor, seen_at_ms
+FROM consumer
+WHERE name = ?1
+LIMIT 1;
+
+-- name: CONSUMER_CURSOR_MIN
+-- consumer_cursor, its first entry.
+SELECT cursor
+FROM consumer
+ORDER BY cursor
+LIMIT 1;
+
+-- name: ACKNOWLEDGEMENT_GET
+-- acknowledgement, by its key.
+SELECT position
+FROM acknowledgement
+WHERE consumer = ?1 AND position = ?2
+LIMIT 1;
+
+-- name: CONTINUATION_BY_KEY
+-- continuation, by its key.
+SELECT key, kind, task, cursor, remaining, done, args
+FROM continuation
+WHERE key = ?1
+LIMIT 1;
+
+-- name: CONTINUATIONS
+-- continuation, in the order of its key; there are few.
+SELECT key, kind, task, cursor, remaining, done, args
+FROM continuation
+ORDER BY key
+LIMIT ?1;
+
+-- The writes of a step. A task's row is updated only as it was read: state and epoch are named.
+
+-- name: TASK_ADD
+INSERT INTO task (key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
+                  lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms,
+                  delay_ms_max, jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms,
+                  created_at_ms, updated_at_ms, started_at_ms, finished_at_ms, progress, progress_epoch,
+                  progress_event_at_ms, control, control_deadline_at_ms, sequence, outcome_epoch,
+                  outcome_kind, outcome_digest, dependency_policy, open_dependencies, blocked_by,
+                  has_dependents, payloads, checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes,
+                  title, correlation_id, idempotency_key, body_digest)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
+        ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42,
+        ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50);
+
+-- name: TASK_SAVE
+-- task, by its key. All that can change; writes five indexes.
+UPDATE task
+SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_end_at_ms = ?9,
+    attempt_end_at_ms = ?10, retries = ?11, recoveries = ?12, crashes_in_row = ?13, ready_at_ms = ?14,
+    updated_at_ms = ?15, started_at_ms = ?16, progress = ?17, progress_epoch = ?18, progress_event_at_ms =
+    ?19, control = ?20, control_deadline_at_ms = ?21, sequence = ?22, outcome_epoch = ?23, outcome_kind =
+    ?24, outcome_digest = ?25, open_dependencies = ?26, has_dependents = ?27, payloads = ?28,
+    checkpoint_count = ?29, log_bytes = ?30, payload_bytes = ?31, checkpoint_bytes = ?32, state = ?33,
+    rank = ?34, due_at_ms = ?35, finished_at_ms = ?36, blocked_by = ?37
+WHERE key = ?1 AND state = ?2 AND epoch = ?3;
+
+-- name: TASK_SAVE_INSIDE
+-- task, by its key. When state, rank, due_at_ms, finished_at_ms and blocked_by stay as they are: no index
+-- is touched.
+UPDATE task
+SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_end_at_ms = ?9,
+    attempt_end_at_ms = ?10, retries = ?11, recoveries = ?12, crashes_in_row = ?13, ready_at_ms = ?14,
+    updated_at_ms = ?15, started_at_ms = ?16, progress = ?17, progress_epoch = ?18, progress_event_at_ms =
+    ?19, control = ?20, control_deadline_at_ms = ?21, sequence = ?22, outcome_epoch = ?23, outcome_kind =
+    ?24, outcome_digest = ?25, open_dependencies = ?26, has_dependents = ?27, payloads = ?28,
+    checkpoint_count = ?29, log_bytes = ?30, payload_bytes = ?31, checkpoint_bytes = ?32
+WHERE key = ?1 AND state = ?2 AND epoch = ?3;
+
+-- name: TASK_SET_ASIDE
+-- task, by its key. An unreadable row is never met again by claims and timers.
+UPDATE task SET rank = NULL, due_at_ms = NULL WHERE key = ?1;
+
+-- name: QUEUE_ADD
+INSERT INTO queue (key, name, is_paused, lease_ms, max_retries, backoff, delay_ms, delay_ms_max, jitter_ms)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+
+-- name: QUEUE_SAVE
+-- queue, by its key.
+UPDATE queue
+SET is_paused = ?2, lease_ms = ?3, max_retries = ?4, backoff = ?5, delay_ms = ?6, delay_ms_max = ?7,
+    jitter_ms = ?8
+WHERE key = ?1;
+
+-- name: WORKER_ADD
+INSERT INTO worker (key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+
+-- name: WORKER_SAVE
+-- worker, by its key.
+UPDATE worker
+SET host = ?2, boot = ?3, pid = ?4, started_at_ms = ?5, seen_at_ms = ?6, request_id = ?7, granted = ?8
+WHERE key = ?1;
+
+-- name: PAYLOAD_PUT
+-- payload, by its key.
+INSERT INTO payload (key, body)
+VALUES (?1, ?2)
+ON CONFLICT (key) DO UPDATE SET body = excluded.body;
+
+-- name: PAYLOAD_REMOVE
+-- payload, by its key.
+DELETE FROM payload WHERE key = ?1;
+
+-- name: CONSUMER_ADD
+INSERT INTO consumer (key, name, cursor, seen_at_ms)
+VALUES (?1, ?2, ?3, ?4);
+
+-- name: CONSUMER_SAVE
+-- consumer, by its key.
+UPDATE consumer SET cursor = ?2, seen_at_ms = ?3 WHERE key = ?1;
+
+-- name: CONSUMER_REMOVE
+-- The unique index of consumer.name.
+DELETE FROM consumer WHERE name = ?1;
+
+-- name: CONSUMER_REMOVE_ACKNOWLEDGEMENTS
+-- acknowledgement, by its key; the consumer by its name.
+DELETE FROM acknowledgement WHERE consumer = (SELECT key FROM consumer WHERE name = ?1);
+
+-- name: CONTINUATION_ADD
+INSERT INTO continuation (key, kind, task, cursor, remaining, done, args)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: CONTINUATION_SAVE
+-- continuation, by its key.
+UPDATE continuation SET cursor = ?2, remaining = ?3, done = ?4 WHERE key = ?1;
+
+-- name: CONTINUATION_REMOVE
+-- continuation, by its key.
+DELETE FROM continuation WHERE key = ?1;
+
+-- name: DEPENDENCY_ADD
+INSERT INTO dependency (task, number, on_key, on_id, is_open)
+VALUES (?1, ?2, ?3, ?4, ?5);
+
+-- name: DEPENDENCY_DONE
+-- dependency, by its key.
+UPDATE dependency SET is_open = 0 WHERE task = ?1 AND number = ?2;
+
+-- name: DEPENDENCY_FOUND
+-- dependency, by its key. The task it waits for exists now.
+UPDATE dependency SET on_key = ?3, on_id = NULL WHERE task = ?1 AND number = ?2;
+
+-- name: CHECKPOINT_ADD
+INSERT INTO checkpoint (key, task, step, epoch, at_ms, state)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: CHECKPOINT_PRUNE
+-- checkpoint_task, its first entry.
+DELETE FROM checkpoint
+WHERE key = (SELECT key FROM checkpoint WHERE task = ?1 ORDER BY key LIMIT 1);
+
+-- name: LOG_ADD
+INSERT INTO log (key, task, epoch, at_ms, bytes, text)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6);
+
+-- name: LOG_REMOVE
+-- log, by its key.
+DELETE FROM log WHERE key = ?1;
+
+-- name: LATE_ADD
+INSERT INTO late (key, task, epoch, at_ms, owner, kind, digest, body)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+
+-- name: LATE_REMOVE
+-- late, by its key.
+DELETE FROM late WHERE key = ?1;
+
+-- name: ACKNOWLEDGEMENT_ADD
+INSERT INTO acknowledgement (consumer, position)
+VALUES (?1, ?2)
+ON CONFLICT DO NOTHING;
+
+-- name: ACKNOWLEDGEMENT_PRUNE
+-- acknowledgement, by its key.
+DELETE FROM acknowledgement WHERE consumer = ?1 AND position <= ?2;
+
+-- name: EVENT_ADD
+INSERT INTO event (position, task, sequence, type, at_ms, state, epoch, version, progress, retries, next_retry_at_ms,
+                   duration_ms, cause, actor, note)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
+
+-- name: EVENT_PRUNE
+-- event_task, in its order.
+DELETE FROM event
+WHERE position IN (SELECT position
+                   FROM event
+                   WHERE task = ?1 AND sequence <= ?2 AND position <= ?3
+                   ORDER BY sequence
+                   LIMIT ?4);
+
+-- name: QUARANTINE_ADD
+-- The first finding stays.
+INSERT INTO quarantine (table_name, row_key, id, raw, reason, seen_at_ms)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT DO NOTHING;
+
+-- What the PostgreSQL driver asks by itself (postgres.c, postgres_link.c, postgres_bell.c).
+
+-- name: SESSION_SET postgres only
+-- The settings of a connection. Its schema is pawl, or the first one of a search_path that the URI gives
+-- (?options=-csearch_path%3Dmine); it becomes the only one. Our statements are made for their indexes, which
+-- a young table's statistics would talk the planner out of; so it does not plan anew for each value, either.
+-- A commit is on disk when it returns, whatever the server's default.
+-- ?1 = whether it only reads: on or off.
+SELECT pg_backend_pid(),
+       (SELECT (extract(epoch FROM backend_start) * 1000000)::bigint
+        FROM pg_stat_activity
+        WHERE pid = pg_backend_pid()
+        LIMIT 1),
+       current_setting('server_encoding'),
+       ('x' || left(random.digits, 12) || right(random.digits, 3))::bit(60)::bigint,
+       set_config('search_path', quote_ident(chosen.schema), false),
+       set_config('default_transaction_read_only', ?1, false),
+       set_config('synchronous_commit',
+                  CASE current_setting('synchronous_commit')
+                      WHEN 'off' THEN 'on'
+                      ELSE current_setting('synchronous_commit')
+                  END, false),
+       set_config('lock_timeout', '5s', false),
+       set_config('statement_timeout', '20s', false),
+       set_config('idle_in_transaction_session_timeout', '10s', false),
+       set_config('idle_session_timeout', '0', false),
+       set_config('plan_cache_mode', 'force_generic_plan', false),
+       set_config('enable_seqscan', 'off', false),
+       set_config('enable_bitmapscan', 'off', false),
+       set_config('enable_sort', 'off', false),
+       set_config('enable_hashjoin', 'off', false),
+       set_config('enable_mergejoin', 'off', false),
+       set_config('jit', 'off', false)
+FROM (SELECT CASE source WHEN 'client' THEN (parse_ident(setting, false))[1] ELSE 'pawl' END AS schema
+      FROM pg_settings
+      WHERE name = 'search_path'
+      LIMIT 1) AS chosen,
+     (SELECT replace(gen_random_uuid()::text, '-', '') AS digits) AS random
+LIMIT 1;
+
+-- name: SCHEMA_FIND postgres only
+-- How many relations the schema has (0 too if it does not exist), and whether ours are among them.
+SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = wanted.oid),
+       (SELECT count(*)
+        FROM pg_class
+        WHERE relnamespace = wanted.oid AND relkind = 'r' AND relname IN ('meta', 'head')) = 2
+FROM (SELECT to_regnamespace(current_setting('search_path'))::oid AS oid) AS wanted
+LIMIT 1;
+
+-- name: SCHEMA_TURN postgres only
+-- One at a time makes a schema; the number is "pawl" in ASCII. Ends with the transaction.
+SELECT pg_advisory_xact_lock(1885435756);
+
+-- name: SCHEMA_MAKE postgres only
+-- search_path is the name of the schema, quoted if need be. Who may not make schemas may be given one.
+DO 'BEGIN
+    IF to_regnamespace(current_setting(''search_path'')) IS NULL THEN
+        EXECUTE ''CREATE SCHEMA '' || current_setting(''search_path'');
+    END IF;
+END';
+
+-- name: CLOCK postgres only
+-- Now, and who says so: a statement of its own after the lock, since it tells the time when it runs.
+SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, pg_backend_pid();
+
+-- name: NODE_PUT postgres only
+-- node, by its key. Each step writes its number.
+INSERT INTO node (key, step, seen_at_ms)
+VALUES (?1, ?2, ?3)
+ON CONFLICT (key) DO UPDATE SET step = excluded.step, seen_at_ms = excluded.seen_at_ms;
+
+-- name: NODE_STEP postgres only
+-- node, by its key.
+SELECT step
+FROM node
+WHERE key = ?1
+LIMIT 1;
+
+-- name: NODE_REMOVE postgres only
+-- node, by its key. At close; nobody waits until that is on disk.
+WITH lazy AS (SELECT set_config('synchronous_commit', 'off', true) AS setting)
+DELETE FROM node USING lazy WHERE key = ?1 AND lazy.setting = 'off';
+
+-- name: NODE_REMOVE_OLD postgres only
+-- All of node, which is small: what killed processes left there a day ago and more. If one of them lives
+-- after all, its next step writes its row anew.
+WITH lazy AS (SELECT set_config('synchronous_commit', 'off', true) AS setting)
+DELETE FROM node USING lazy
+WHERE seen_at_ms < extract(epoch FROM now()) * 1000 - 86400000 AND lazy.setting = 'off';
+
+-- name: BACKEND_END postgres only
+-- Ends the server's process of a connection that was lost, unless it has committed and only waits for a
+-- replica. ?2 tells it from a later process with the same number.
+SELECT pg_terminate_backend(pid)
+FROM pg_stat_activity
+WHERE pid = ?1
+  AND (extract(epoch FROM backend_start) * 1000000)::bigint = ?2
+  AND wait_event IS DISTINCT FROM 'SyncRep'
+LIMIT 1;
+
+-- name: BELL_LISTEN postgres only
+-- The channel has the name of the schema, since channels are one room for the whole database.
+DO 'BEGIN EXECUTE ''LISTEN '' || current_setting(''search_path''); END';
+
+-- name: BELL_RING postgres only
+SELECT pg_notify(current_schema()::text, '');
+
+-- Reads: pages for people and consumers.
+--
+-- A list asks for places first, (where in its order, key) with what is needed to choose among them, and then
+-- for each chosen row by its key: so there is one shape of a row. "Beyond a place" is written as two parts,
+-- equal and later, since SQLite does not seek by a row value that ends in the row's key.
+
+-- name: READ_TASK_KEY
+-- The unique index of task.id.
+SELECT key
+FROM task
+WHERE id = ?1
+LIMIT 1;
+
+-- name: READ_TASK
+-- task, by its key; queue, worker, the task that blocks it and quarantine by theirs. The columns of
+-- pawl_row_task, then the name of the queue, whether it is paused, the owner's id, id and state of the
+-- task that blocks it, and why the row is in quarantine.
+SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.version, t.epoch, t.lease_kind,
+       t.owner, t.lease_ms, t.lease_end_at_ms, t.attempt_end_at_ms, t.timeout_ms, t.max_retries, t.backoff,
+       t.delay_ms, t.delay_ms_max, t.jitter_ms, t.retries, t.recoveries, t.crashes_in_row, t.ready_at_ms,
+       t.created_at_ms, t.updated_at_ms, t.started_at_ms, t.finished_at_ms, t.progress, t.progress_epoch,
+       t.progress_event_at_ms, t.control, t.control_deadline_at_ms, t.sequence, t.outcome_epoch,
+       t.outcome_kind, t.outcome_digest, t.dependency_policy, t.open_dependencies, t.blocked_by,
+       t.has_dependents, t.payloads, t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes,
+       t.title, t.correlation_id, t.idempotency_key, t.body_digest,
+       q.name, q.is_paused, w.id, b.id, b.state, z.reason
+FROM task t
+LEFT JOIN queue q ON q.key = t.queue
+LEFT JOIN worker w ON w.key = t.owner
+LEFT JOIN task b ON b.key = t.blocked_by
+LEFT JOIN quarantine z ON z.table_name = 'task' AND z.row_key = t.key
+WHERE t.key = ?1
+LIMIT 1;
+
+-- name: READ_QUARANTINE
+-- quarantine, by the first part of its key; there are few. An id whose row cannot be found by it any more.
+SELECT reason
+FROM quarantine
+WHERE table_name = 'task' AND id = ?1
+ORDER BY row_key
+LIMIT 1;
+
+-- name: READ_DEPENDENCIES
+-- dependency, by its key; then each task by its own. Id and state of what a task waits for, in order; the
+-- state is null for a task that does not exist.
+SELECT COALESCE(d.on_id, t.id,
+                (SELECT z.id FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = d.on_key)),
+       t.state
+FROM dependency d
+LEFT JOIN task t ON t.key = d.on_key
+WHERE d.task = ?1 AND d.is_open >= ?2
+ORDER BY d.number
+LIMIT ?3;
+
+-- name: READ_READY
+-- task_ready, in its order, beyond a place.
+SELECT rank AS first, key, state, queue, rank
+FROM task
+WHERE queue = ?1 AND rank IS NOT NULL AND rank = ?2 AND key > ?3
+UNION ALL
+SELECT rank, key, state, queue, rank
+FROM task
+WHERE queue = ?1 AND rank IS NOT NULL AND rank > ?2
+ORDER BY first, key
+LIMIT ?4;
+
+-- name: READ_READY_HEADS
+-- queue, by its key; for each the first entry of task_ready beyond a place. ?5 = 1: of paused queues too.
+SELECT t.rank, t.key, t.state, q.key, t.rank
+FROM queue q
+JOIN task t ON t.key = COALESCE((SELECT r.key
+                                 FROM task r
+                                 WHERE r.queue = q.key AND r.rank IS NOT NULL AND r.rank = ?2 AND r.key > ?3
+                                 ORDER BY r.key
+                                 LIMIT 1),
+                                (SELECT r.key
+                                 FROM task r
+                                 WHERE r.queue = q.key AND r.rank IS NOT NULL AND r.rank > ?2
+                                 ORDER BY r.rank, r.key
+                                 LIMIT 1))
+WHERE q.key > ?1 AND (q.is_paused = 0 OR ?5 = 1)
+ORDER BY q.key
+LIMIT ?4;
+
+-- name: READ_WALK
+-- task, by its key, newest first.
+SELECT 0, key, state, queue, rank
+FROM task
+WHERE key < ?1
+ORDER BY key DESC
+LIMIT ?2;
+
+-- name: READ_BLOCKED
+-- task_blocked, newest first.
+SELECT 0, key, state, queue, rank
+FROM task
+WHERE blocked_by IS NOT NULL AND key < ?1
+ORDER BY key DESC
+LIMIT ?2;
+
+-- name: READ_ASIDE
+-- task_aside, each wanted state from its end, merged: newest first. The states are all named, since only
+-- then is the partial index known to have them.
+SELECT 0 AS first, key, state, queue, rank
+FROM task
+WHERE state IN (3, 4, 6, 8) AND state = 3 AND (?3 & 8) <> 0 AND key < ?1
+UNION ALL
+SELECT 0, key, state, queue, rank
+FROM task
+WHERE state IN (3, 4, 6, 8) AND state = 4 AND (?3 & 16) <> 0 AND key < ?1
+UNION ALL
+SELECT 0, key, state, queue, rank
+FROM task
+WHERE state IN (3, 4, 6, 8) AND state = 6 AND (?3 & 64) <> 0 AND key < ?1
+UNION ALL
+SELECT 0, key, state, queue, rank
+FROM task
+WHERE state IN (3, 4, 6, 8) AND state = 8 AND (?3 & 256) <> 0 AND key < ?1
+ORDER BY key DESC
+LIMIT ?2;
+
+-- name: READ_FINISHED
+-- task_finished, from its end, beyond a place.
+SELECT finished_at_ms AS first, key, state, queue, rank
+FROM task
+WHERE finished_at_ms IS NOT NULL AND finished_at_ms = ?3 AND key < ?1
+UNION ALL
+SELECT finished_at_ms, key, state, queue, rank
+FROM task
+WHERE finished_at_ms IS NOT NULL AND finished_at_ms < ?3
+ORDER BY first DESC, key DESC
+LIMIT ?2;
+
+-- name: READ_DUE
+-- task_due, in its order, beyond a place.
+SELECT due_at_ms AS first, key, state, queue, rank
+FROM task
+WHERE due_at_ms IS NOT NULL AND due_at_ms = ?3 AND key > ?1
+UNION ALL
+SELECT due_at_ms, key, state, queue, rank
+FROM task
+WHERE due_at_ms IS NOT NULL AND due_at_ms > ?3
+ORDER BY first, key
+LIMIT ?2;
+
+-- name: READ_AHEAD
+-- task_ready alone: how many of a queue stand before a place. Each part is counted up to a bound.
+SELECT (SELECT COUNT(*)
+        FROM (SELECT 1 AS one
+              FROM task
+              WHERE queue = ?1 AND rank IS NOT NULL AND rank < ?2
+              LIMIT ?4) AS earlier)
+       + (SELECT COUNT(*)
+          FROM (SELECT 1 AS one
+                FROM task
+                WHERE queue = ?1 AND rank IS NOT NULL AND rank = ?2 AND key < ?3
+                LIMIT ?4) AS older)
+LIMIT 1;
+
+-- name: READ_QUEUES
+-- The unique index of queue.name; task_ready alone for each. The columns of pawl_row_queue, then how many
+-- are ready, counted up to a bound, and since when the oldest of them is. That is the first of some
+-- priority: priorities are stepped through, rank being priority and time in one number.
+SELECT q.key, q.name, q.is_paused, q.lease_ms, q.max_retries, q.backoff, q.delay_ms, q.delay_ms_max,
+       q.jitter_ms,
+       (SELECT COUNT(*)
+        FROM (SELECT 1 AS one
+              FROM task t
+              WHERE t.queue = q.key AND t.rank IS NOT NULL
+              LIMIT ?3) AS counted),
+       (WITH RECURSIVE head (rank) AS (
+            SELECT (SELECT MIN(t.rank) FROM task t WHERE t.queue = q.key AND t.rank IS NOT NULL)
+            UNION ALL
+            SELECT (SELECT MIN(t.rank)
+                    FROM task t
+                    WHERE t.queue = q.key AND t.rank IS NOT NULL AND t.rank > (head.rank | ?4))
+            FROM head
+            WHERE head.rank IS NOT NULL)
+        SELECT MIN(head.rank & ?4) FROM head)
+FROM queue q
+WHERE q.name > ?1
+ORDER BY q.name
+LIMIT ?2;
+
+-- name: READ_QUEUES_WAITING
+-- task_due, in its order, up to a bound: all that RUN and all that are deferred have their entry there.
+SELECT waiting.queue, waiting.state, COUNT(*)
+FROM (SELECT queue, state
+      FROM task
+      WHERE due_at_ms IS NOT NULL
+      ORDER BY due_at_ms, key
+      LIMIT ?1) AS waiting
+GROUP BY waiting.queue, waiting.state
+LIMIT ?2;
+
+-- name: READ_EVENT
+-- event, by its key; task, queue and payload by theirs; checkpoint_task. The columns of pawl_row_event, then
+-- id, queue, title and correlation id of its task, the retries that it may have, the start of its result
+-- where it completed (7, 19) without a note, and key and instant of its latest checkpoint where it was
+-- resumed (6).
+SELECT e.position, e.task, e.sequence, e.type, e.at_ms, e.state, e.epoch, e.version, e.progress, e.retries,
+       e.next_retry_at_ms, e.duration_ms, e.cause, e.actor, e.note,
+       COALESCE(t.id, (SELECT z.id FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = e.task)),
+       q.name, t.title, t.correlation_id, t.max_retries, substr(p.body, 1, CAST(?2 AS INTEGER)), c.key, c.at_ms
+FROM event e
+LEFT JOIN task t ON t.key = e.task
+LEFT JOIN queue q ON q.key = t.queue
+LEFT JOIN payload p ON p.key = e.task * 16 + 1 AND e.type IN (7, 19) AND e.note IS NULL
+LEFT JOIN checkpoint c ON c.key = CASE WHEN e.type = 6
+                                       THEN (SELECT k.key
+                                             FROM checkpoint k
+                                             WHERE k.task = e.task AND k.at_ms <= e.at_ms
+                                             ORDER BY k.key DESC
+                                             LIMIT 1)
+                                  END
+WHERE e.position = ?1
+LIMIT 1;
+
+-- name: READ_HISTORY
+-- event_task alone, in its order.
+SELECT position
+FROM event
+WHERE task = ?1 AND sequence > ?2
+ORDER BY sequence
+LIMIT ?3;
+
+-- name: READ_EVENTS
+-- event, by its key.
+SELECT position
+FROM event
+WHERE position > ?1
+ORDER BY position
+LIMIT ?2;
+
+-- name: READ_EVENTS_FLOOR
+-- event, by its key.
+SELECT position
+FROM event
+WHERE position > ?1
+ORDER BY position
+LIMIT 1 OFFSET ?2;
+
+-- name: READ_EVENTS_OPEN
+-- event, by its key; acknowledgement by its own.
+SELECT e.position
+FROM event e
+WHERE e.position > ?1 AND e.position <= ?2
+  AND NOT EXISTS (SELECT 1 FROM acknowledgement a WHERE a.consumer = ?3 AND a.position = e.position)
+ORDER BY e.position
+LIMIT ?4;
+
+-- name: READ_CHECKPOINTS
+-- checkpoint_task, in its order.
+SELECT key, task, step, epoch, at_ms, state
+FROM checkpoint
+WHERE task = ?1
+ORDER BY key
+LIMIT ?2;
+
+-- name: READ_CHECKPOINT
+-- checkpoint, by its key.
+SELECT key, task, step, epoch, at_ms, state
+FROM checkpoint
+WHERE key = ?1 AND task = ?2
+LIMIT 1;
+
+-- name: READ_LOGS
+-- log_task, in its order.
+SELECT key, at_ms, epoch, text
+FROM log
+WHERE task = ?1 AND key > ?2
+ORDER BY key
+LIMIT ?3;
+
+-- name: READ_LATE
+-- late_task, in its order.
+SELECT at_ms, epoch, owner, kind, body
+FROM late
+WHERE task = ?1
+ORDER BY key
+LIMIT ?2;

@@ -1,0 +1,458 @@
+/* Opening, the transaction of a step, its clock, and the plain reads of the loop.
+ *
+ * A step that has changed nothing is rolled back: it costs no sync. An error inside a transaction leaves it to
+ * the caller to roll back; only a commit ends it whatever comes. When the outcome of a commit is not known the
+ * connection is closed and opened anew, and never asked to commit the same again. */
+#include "store/store.h"
+
+#include "base/array.h"
+#include "base/assert.h"
+#include "base/error.h"
+#include "core/limits.h"
+#include "store/handle.h"
+#include "store/schema_text.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    /* Smaller steps of the wall clock are slewing, not worth a line. */
+    CLOCK_STEP_LOGGED_MS = 1000,
+};
+
+/* ---- Opening ---------------------------------------------------------------------------------- */
+
+static enum pawl_code connect(struct pawl_store *store, bool must_exist, struct pawl_db_hook hook,
+                              struct pawl_error *err)
+{
+    const struct pawl_env *env = store->options.env;
+    int64_t wall_ms = env->wall_ms(env->self);
+    char store_id[PAWL_UUID_BYTES_MAX + 1];
+    uint64_t high = env->random(env->self);
+    pawl_uuid_make(wall_ms, high, env->random(env->self), store_id);
+
+    struct pawl_db_options options = {
+        .target = store->options.target,
+        .must_exist = must_exist,
+        .vfs = store->options.vfs,
+        .log = store->options.log,
+        .birth = {.store_id = pawl_str_of(store_id),
+                  .boot_id = env->boot_id,
+                  .clock_offset_ms = wall_ms - env->boot_ms(env->self),
+                  .now_ms = wall_ms},
+        .hook = hook,
+    };
+    return pawl_db_open(&store->db, &options, err);
+}
+
+/* What a transaction reads first. */
+struct start {
+    struct pawl_store *store;
+    bool has_meta;
+    bool has_head;
+    int64_t schema_version;
+    int64_t generation;
+    int64_t clock_offset_ms;
+    bool is_same_boot;
+    int64_t position;
+    int64_t next_key;
+    int64_t now_ms; /* of the last committed step */
+    int64_t clock_ms; /* PostgreSQL: the server's */
+    char store_id[PAWL_UUID_BYTES_MAX + 1];
+};
+
+static enum pawl_code take_meta(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct start *start = self;
+    struct pawl_str store_id = pawl_db_text(row, 1);
+    if (store_id.len != PAWL_UUID_BYTES_MAX) {
+        return pawl_error_set(err, PAWL_CORRUPT, "the id of the store is not a UUID");
+    }
+    start->has_meta = true;
+    start->schema_version = pawl_db_int64(row, 0);
+    memcpy(start->store_id, store_id.ptr, store_id.len);
+    start->generation = pawl_db_int64(row, 2);
+    start->is_same_boot = pawl_str_equal(pawl_db_text(row, 3), start->store->options.env->boot_id);
+    start->clock_offset_ms = pawl_db_int64(row, 4);
+    return PAWL_OK;
+}
+
+static enum pawl_code take_head(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct start *start = self;
+    (void)err;
+    start->has_head = true;
+    start->position = pawl_db_int64(row, 0);
+    start->next_key = pawl_db_int64(row, 1);
+    start->now_ms = pawl_db_int64(row, 2);
+    return PAWL_OK;
+}
+
+static enum pawl_code judge_start(const struct start *start, struct pawl_error *err)
+{
+    if (!start->has_meta || !start->has_head) {
+        return pawl_error_set(err, PAWL_CORRUPT, "the row of meta or of head is missing");
+    }
+    if (start->schema_version != PAWL_SCHEMA_COUNT) {
+        return pawl_error_set(err, PAWL_UNSUPPORTED,
+                              "another version of Pawl has changed the store to schema %" PRId64
+                              "; this one knows %d: start it anew",
+                              start->schema_version, PAWL_SCHEMA_COUNT);
+    }
+    if (start->position < 0 || start->next_key < 1 || start->now_ms < 0 ||
+        start->now_ms > PAWL_INSTANT_MS_MAX) {
+        return pawl_error_set(err, PAWL_CORRUPT, "the row of head is out of range");
+    }
+    return PAWL_OK;
+}
+
+/* Of a store that was there, or has just been made. */
+static enum pawl_code learn_id(struct pawl_store *store, struct pawl_error *err)
+{
+    struct start start = {.store = store};
+    enum pawl_code code =
+        pawl_db_send(store->db, PAWL_SQL_META_GET, NULL, 0, take_meta, &start, err);
+    if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
+    if (code != PAWL_OK) return code;
+    if (!start.has_meta) return pawl_error_set(err, PAWL_CORRUPT, "the row of meta is missing");
+    memcpy(store->store_id, start.store_id, sizeof store->store_id);
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_store_open(struct pawl_store **out, const struct pawl_store_options *options,
+                               struct pawl_error *err)
+{
+    struct pawl_str target = options->target;
+    struct pawl_store *store = calloc(1, sizeof *store);
+    if (store != NULL) store->target = malloc(target.len + 1);
+    if (store == NULL || store->target == NULL) {
+        pawl_store_close(store);
+        return pawl_error_set(err, PAWL_NO_MEMORY, "no memory to open a store");
+    }
+    if (target.len > 0) memcpy(store->target, target.ptr, target.len);
+    store->options = *options;
+    store->options.target = (struct pawl_str){store->target, target.len};
+
+    enum pawl_code code = connect(store, options->must_exist, (struct pawl_db_hook){0}, err);
+    if (code == PAWL_OK) code = learn_id(store, err);
+    if (code != PAWL_OK) {
+        pawl_store_close(store); /* takes a half-built store */
+        return code;
+    }
+    *out = store;
+    return PAWL_OK;
+}
+
+void pawl_store_close(struct pawl_store *store)
+{
+    if (store == NULL) return;
+    pawl_db_close(store->db);
+    free(store->target);
+    free(store);
+}
+
+/* After an unknown outcome: what is open may hold on to a state that the disk does not have. */
+static void connect_anew(struct pawl_store *store)
+{
+    struct pawl_error err;
+    struct pawl_db_hook hook = store->db->hook;
+    pawl_db_close(store->db);
+    store->db = NULL;
+    enum pawl_code code = connect(store, true, hook, &err);
+    pawl_log_write(store->options.log, PAWL_LOG_WARN, "store.reopened",
+                   PAWL_TEXT("outcome", pawl_str_of(code == PAWL_OK ? "open" : err.text)));
+}
+
+/* The connection, opened anew if that failed after an unknown outcome. */
+static enum pawl_code have_connection(struct pawl_store *store, struct pawl_error *err)
+{
+    if (store->db != NULL) return PAWL_OK;
+    return connect(store, true, (struct pawl_db_hook){0}, err);
+}
+
+struct pawl_db *pawl_store_db(struct pawl_store *store)
+{
+    return store->db;
+}
+
+bool pawl_store_is_postgres(const struct pawl_store *store)
+{
+    return pawl_db_target_is_postgres(store->options.target);
+}
+
+struct pawl_str pawl_store_path(const struct pawl_store *store)
+{
+    if (store->db == NULL) return pawl_store_is_postgres(store) ? (struct pawl_str){0} : store->options.target;
+    return store->db->driver->path(store->db);
+}
+
+/* ---- The clock -------------------------------------------------------------------------------- */
+
+/* The boot clock stands still for nobody and steps for nobody; the offset makes it an instant. It is kept in
+ * the store, so that all processes of one boot agree, and made anew after a reboot: from the wall clock, but
+ * never behind what has been committed. An offset out of all range is one that somebody has damaged. */
+static bool offset_is_good(const struct pawl_env *env, bool is_same_boot, int64_t offset_ms)
+{
+    int64_t boot_ms = env->boot_ms(env->self);
+    return is_same_boot && offset_ms >= -PAWL_INSTANT_MS_MAX &&
+           offset_ms <= PAWL_INSTANT_MS_MAX - boot_ms;
+}
+
+static int64_t offset_make(const struct pawl_env *env, int64_t last_now_ms)
+{
+    int64_t wall_ms = env->wall_ms(env->self);
+    return (wall_ms > last_now_ms ? wall_ms : last_now_ms) - env->boot_ms(env->self);
+}
+
+static void log_clocks(struct pawl_store *store, int64_t now_ms, int64_t last_now_ms)
+{
+    const struct pawl_env *env = store->options.env;
+    int64_t drift_ms = env->wall_ms(env->self) - env->boot_ms(env->self);
+    int64_t step_ms = drift_ms - store->drift_ms;
+    if (store->is_drift_known && (step_ms > CLOCK_STEP_LOGGED_MS || step_ms < -CLOCK_STEP_LOGGED_MS)) {
+        pawl_log_write(store->options.log, PAWL_LOG_INFO, "clock.stepped", PAWL_INT("by_ms", step_ms));
+    }
+    store->drift_ms = drift_ms;
+    store->is_drift_known = true;
+    if (now_ms < last_now_ms && !store->has_warned_behind) {
+        pawl_log_write(store->options.log, PAWL_LOG_WARN, "clock.behind",
+                       PAWL_INT("by_ms", last_now_ms - now_ms));
+    }
+    store->has_warned_behind = now_ms < last_now_ms;
+}
+
+static enum pawl_code read_clock(struct pawl_store *store, const struct start *start, int64_t *out,
+                                 struct pawl_error *err)
+{
+    const struct pawl_env *env = store->options.env;
+    int64_t now_ms = 0;
+    enum pawl_code code = PAWL_OK;
+    if (store->db->driver->clock != NULL) {
+        now_ms = start->clock_ms;
+    } else if (offset_is_good(env, start->is_same_boot, start->clock_offset_ms)) {
+        now_ms = start->clock_offset_ms + env->boot_ms(env->self);
+    } else {
+        int64_t offset_ms = offset_make(env, start->now_ms);
+        struct pawl_value values[] = {pawl_text(env->boot_id), pawl_int(offset_ms)};
+        code = pawl_db_change(store->db, PAWL_SQL_META_CLOCK, values, PAWL_COUNT_OF(values), true, err);
+        if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
+        store->is_dirty = true;
+        now_ms = offset_ms + env->boot_ms(env->self);
+    }
+    if (code != PAWL_OK) return code;
+    log_clocks(store, now_ms, start->now_ms);
+    *out = now_ms > start->now_ms ? now_ms : start->now_ms;
+    return PAWL_OK;
+}
+
+/* ---- The transaction -------------------------------------------------------------------------- */
+
+static enum pawl_code read_start(struct pawl_store *store, struct start *start, struct pawl_error *err)
+{
+    /* head first: on PostgreSQL its lock is waited for, and what is read after it is as of then */
+    enum pawl_code code =
+        pawl_db_send(store->db, PAWL_SQL_HEAD_LOCK, NULL, 0, take_head, start, err);
+    if (code == PAWL_OK) {
+        code = pawl_db_send(store->db, PAWL_SQL_META_GET, NULL, 0, take_meta, start, err);
+    }
+    /* the clock flushes: all of it is one round trip */
+    bool has_clock = store->db->driver->clock != NULL;
+    if (code == PAWL_OK && has_clock) code = store->db->driver->clock(store->db, &start->clock_ms, err);
+    if (code == PAWL_OK && !has_clock) code = pawl_db_flush(store->db, err);
+    if (code == PAWL_OK) code = judge_start(start, err);
+    if (code != PAWL_OK) return code;
+    if (memcmp(start->store_id, store->store_id, sizeof start->store_id) != 0) {
+        return pawl_error_set(err, PAWL_CORRUPT, "another store has taken the place of this one");
+    }
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head, struct pawl_error *err)
+{
+    struct start start = {.store = store};
+    int64_t now_ms = 0;
+    pawl_assert(!store->is_begun);
+    enum pawl_code code = have_connection(store, err);
+    if (code == PAWL_OK) code = pawl_db_begin(store->db, true, err);
+    if (code != PAWL_OK) return code;
+    store->is_begun = true;
+    store->is_dirty = false;
+
+    code = read_start(store, &start, err);
+    if (code == PAWL_OK) code = read_clock(store, &start, &now_ms, err);
+    if (code != PAWL_OK) {
+        pawl_store_rollback(store);
+        return code;
+    }
+    const struct pawl_env *env = store->options.env;
+    store->now_ms = now_ms;
+    *head = (struct pawl_head){
+        .position = start.position,
+        .next_key = start.next_key,
+        .now_ms = now_ms,
+        /* of nodes that disagree the server's clock is right */
+        .wall_ms = store->db->driver->clock != NULL ? start.clock_ms : env->wall_ms(env->self),
+        .generation = start.generation,
+        .store_id = {store->store_id, PAWL_UUID_BYTES_MAX},
+    };
+    return PAWL_OK;
+}
+
+void pawl_store_rollback(struct pawl_store *store)
+{
+    if (!store->is_begun) return;
+    store->is_begun = false;
+    pawl_db_rollback(store->db);
+}
+
+static enum pawl_code write_events(struct pawl_store *store, const struct pawl_append *events,
+                                   int64_t *position, struct pawl_error *err)
+{
+    enum pawl_code code = PAWL_OK;
+    for (size_t i = 0; i < events->count && code == PAWL_OK; i++) {
+        struct pawl_event_row *row = &((struct pawl_event_new **)events->items)[i]->row;
+        row->position = ++*position;
+        struct pawl_value values[] = {
+            pawl_int(row->position),
+            pawl_int(row->task),
+            pawl_int(row->sequence),
+            pawl_int(row->type),
+            pawl_int(row->at_ms),
+            pawl_int(row->state),
+            pawl_int(row->epoch),
+            pawl_int(row->version),
+            pawl_real(row->progress),
+            pawl_int(row->retries),
+            pawl_int_or_null(row->next_retry_at_ms),
+            pawl_int_or_null(row->duration_ms),
+            pawl_int(row->cause),
+            pawl_text_or_null(row->actor),
+            pawl_text_or_null(row->note),
+        };
+        code = pawl_db_change(store->db, PAWL_SQL_EVENT_ADD, values, PAWL_COUNT_OF(values), false, err);
+    }
+    return code;
+}
+
+enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set, struct pawl_head *head,
+                                 struct pawl_error *err)
+{
+    const struct pawl_append *events = &set->appends[PAWL_APPEND_EVENT];
+    int64_t position = head->position;
+    pawl_assert(store->is_begun);
+    if (!store->is_dirty && events->count == 0) {
+        pawl_store_rollback(store);
+        return PAWL_OK;
+    }
+    enum pawl_code code = write_events(store, events, &position, err);
+    struct pawl_value values[] = {pawl_int(position), pawl_int(head->next_key), pawl_int(head->now_ms)};
+    if (code == PAWL_OK) {
+        code = pawl_db_change(store->db, PAWL_SQL_HEAD_SAVE, values, PAWL_COUNT_OF(values), true, err);
+    }
+    if (code == PAWL_OK) code = pawl_db_commit(store->db, err);
+    if (code == PAWL_UNKNOWN_OUTCOME) {
+        store->is_begun = false;
+        /* PostgreSQL's driver does so by itself, and its bell stays */
+        if (!store->db->driver->is_postgres) connect_anew(store);
+    } else if (code != PAWL_OK) {
+        pawl_store_rollback(store);
+    } else {
+        store->is_begun = false;
+        head->position = position;
+    }
+    return code;
+}
+
+/* ---- Plain reads ------------------------------------------------------------------------------ */
+
+struct due {
+    struct start start;
+    int64_t due_at_ms; /* INT64_MAX = never */
+};
+
+static enum pawl_code take_due(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct due *due = self;
+    (void)err;
+    due->start.now_ms = pawl_db_int64(row, 0);
+    due->start.is_same_boot = pawl_str_equal(pawl_db_text(row, 1), due->start.store->options.env->boot_id);
+    due->start.clock_offset_ms = pawl_db_int64(row, 2);
+    if (!pawl_db_is_null(row, 3)) due->due_at_ms = pawl_db_int64(row, 3);
+    if (!pawl_db_is_null(row, 4)) due->due_at_ms = 0; /* a continuation */
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_store_next_due(struct pawl_store *store, int64_t *due_at_ms, int64_t *now_ms,
+                                   struct pawl_error *err)
+{
+    const struct pawl_env *env = store->options.env;
+    struct due due = {.start = {.store = store}, .due_at_ms = INT64_MAX};
+    struct start *start = &due.start;
+    int64_t now = 0;
+    pawl_assert(!store->is_begun);
+    enum pawl_code code = have_connection(store, err);
+    if (code == PAWL_OK) code = pawl_db_send(store->db, PAWL_SQL_NEXT_DUE, NULL, 0, take_due, &due, err);
+    if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
+    if (code == PAWL_OK && store->db->driver->clock != NULL) {
+        code = store->db->driver->clock(store->db, &now, err);
+    }
+    if (code != PAWL_OK) return code;
+    if (store->db->driver->clock == NULL) {
+        bool is_good = offset_is_good(env, start->is_same_boot, start->clock_offset_ms);
+        now = env->boot_ms(env->self) +
+              (is_good ? start->clock_offset_ms : offset_make(env, start->now_ms));
+    }
+    *due_at_ms = due.due_at_ms;
+    *now_ms = now > start->now_ms ? now : start->now_ms;
+    return PAWL_OK;
+}
+
+static enum pawl_code take_any(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)row;
+    (void)err;
+    *(bool *)self = true;
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_store_has_ready(struct pawl_store *store, const struct pawl_str *queues, size_t count,
+                                    bool *out, struct pawl_error *err)
+{
+    bool is_any = false;
+    pawl_assert(!store->is_begun);
+    enum pawl_code code = have_connection(store, err);
+    for (size_t i = 0; i < count && code == PAWL_OK && !is_any; i++) {
+        struct pawl_value name = pawl_text(queues[i]);
+        code = pawl_db_send(store->db, PAWL_SQL_READY_ANY, &name, 1, take_any, &is_any, err);
+    }
+    if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
+    if (code != PAWL_OK) return code;
+    *out = is_any;
+    return PAWL_OK;
+}
+
+void pawl_store_checkpoint(struct pawl_store *store)
+{
+    pawl_assert(!store->is_begun);
+    if (store->db != NULL && store->db->driver->checkpoint != NULL) {
+        store->db->driver->checkpoint(store->db);
+    }
+}
+
+bool pawl_store_was_race(const struct pawl_store *store)
+{
+    return store->db != NULL && pawl_db_was_race(store->db);
+}
+
+int pawl_store_bell_fd(const struct pawl_store *store)
+{
+    if (store->db == NULL || store->db->driver->bell_fd == NULL) return -1;
+    return store->db->driver->bell_fd(store->db);
+}
+
+bool pawl_store_bell_drain(struct pawl_store *store)
+{
+    if (store->db == NULL || store->db->driver->bell_drain == NULL) return false;
+    return store->db->driver->bell_drain(store->db);
+}

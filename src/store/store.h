@@ -1,0 +1,85 @@
+/* The store: what must be kept, on SQLite or PostgreSQL. A step begins a transaction, loads what its set
+ * wants, saves what its set has changed, and commits. One writer: the engine's thread (or whoever drives the
+ * handle). Errors of the database are turned into codes here; no row is half written whatever happens.
+ *
+ * The order of one transaction: begin (takes the write lock, reads meta and head, then the clock), any
+ * number of load and save, commit (inserts the events with their positions, writes head, commits). */
+#ifndef PAWL_STORE_STORE_H
+#define PAWL_STORE_STORE_H
+
+#include "base/log.h"
+#include "core/step.h"
+
+struct pawl_store;
+
+struct pawl_store_options {
+    struct pawl_str target;     /* path of a SQLite file or postgres:// URI */
+    bool must_exist;
+    const struct pawl_env *env; /* borrowed until close */
+    const struct pawl_log *log; /* borrowed until close; may be NULL */
+    const char *vfs;            /* SQLite: name of the VFS, for tests; NULL = the default */
+};
+
+/* Opens for writing, creating the file and its schema if there is none.
+ *
+ *   fails  PAWL_NOT_FOUND    must_exist and there is none
+ *          PAWL_UNSUPPORTED  not ours, a newer schema, a network file system, a SQLite older than 3.40
+ *          PAWL_CORRUPT      damaged, or no database at all
+ *          PAWL_BUSY, PAWL_IO, PAWL_NO_MEMORY */
+enum pawl_code pawl_store_open(struct pawl_store **out, const struct pawl_store_options *options,
+                               struct pawl_error *err);
+void pawl_store_close(struct pawl_store *store); /* takes NULL; an open transaction is rolled back */
+
+bool pawl_store_is_postgres(const struct pawl_store *store);
+struct pawl_str pawl_store_path(const struct pawl_store *store); /* SQLite: path of the file; else empty */
+
+/* What the transaction began with and will write back. */
+struct pawl_head {
+    int64_t position;
+    int64_t next_key;
+    int64_t now_ms;   /* of this step: read after the write lock is held */
+    int64_t wall_ms;
+    int64_t generation;
+    struct pawl_str store_id; /* borrowed from the store */
+};
+
+enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head,
+                                struct pawl_error *err);
+
+/* Answers every wanted entry of the set, in the set's arena. A row that cannot be decoded is moved to
+ * quarantine (written at save) and answered as none. */
+enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err);
+
+/* Writes what is changed and appended, events excepted. */
+enum pawl_code pawl_store_save(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err);
+
+/* Gives the set's events their positions, writes them and the head, and commits.
+ *
+ *   fails  PAWL_UNKNOWN_OUTCOME  it may have been committed; the store has been opened anew if it could be */
+enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set, struct pawl_head *head,
+                                 struct pawl_error *err);
+void pawl_store_rollback(struct pawl_store *store);
+
+/* Whether the last PAWL_BUSY of begin, load, save or commit was a lost race (PostgreSQL: another's row, a
+ * deadlock, a connection that broke before the commit). Nothing was committed; the same commands, run again from
+ * begin, may well succeed at once. */
+bool pawl_store_was_race(const struct pawl_store *store);
+
+/* A plain read, outside any transaction: the instant at which something is due next (0 = now, INT64_MAX =
+ * nothing is), continuations included, and the store's now. */
+enum pawl_code pawl_store_next_due(struct pawl_store *store, int64_t *due_at_ms, int64_t *now_ms,
+                                   struct pawl_error *err);
+/* A plain read: is anything ready in one of these queues? */
+enum pawl_code pawl_store_has_ready(struct pawl_store *store, const struct pawl_str *queues, size_t count,
+                                    bool *out, struct pawl_error *err);
+
+/* Moves the write-ahead log into the file when it has grown past its bound. Only for the holder of the
+ * turn, outside a transaction. Never an error: it is tried again after the next step. */
+void pawl_store_checkpoint(struct pawl_store *store);
+
+/* PostgreSQL: a descriptor that becomes readable when another process has committed; -1 on SQLite (there the
+ * turn file tells). Drain empties it and returns whether there was something. */
+int pawl_store_bell_fd(const struct pawl_store *store);
+bool pawl_store_bell_drain(struct pawl_store *store);
+
+#endif
