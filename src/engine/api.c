@@ -1,0 +1,328 @@
+/* The public calls that change something: each checks what it was given on the caller's own thread, hands a
+ * command over, and waits. The rules are in core; nothing is decided here. */
+#include "engine/engine.h"
+
+#include "base/error.h"
+#include "base/str.h"
+#include "core/check.h"
+#include "core/limits.h"
+
+#include <unistd.h>
+
+int32_t pawl_version_number(void)
+{
+    return PAWL_VERSION_NUMBER;
+}
+
+static enum pawl_code misuse(struct pawl_error *err, const char *what)
+{
+    return pawl_error_set(err, PAWL_MISUSE, "%s", what);
+}
+
+#define SIZED(options) ((options)->size == sizeof *(options))
+
+/* Checks the command with memory of its own, then asks. The caller's arena keeps nothing of the check. */
+static enum pawl_code check_and_ask(struct pawl *pawl, struct pawl_request *request,
+                                    struct pawl_error *err)
+{
+    struct pawl_arena *scratch;
+    enum pawl_code code = pawl_arena_open(&scratch, 0);
+    if (code != PAWL_OK) return pawl_error_set(err, code, "no memory to check the call");
+    code = pawl_check_command(&request->command, scratch, err);
+    pawl_arena_close(scratch);
+    return code != PAWL_OK ? code : pawl_engine_ask(pawl, request, err);
+}
+
+/* What every call about one task has in common. */
+static enum pawl_code begin_change(struct pawl *pawl, struct pawl_request *request,
+                                   enum pawl_command_kind kind, struct pawl_str task_id,
+                                   const struct pawl_change *change, struct pawl_error *err)
+{
+    pawl_request_init(request, kind);
+    if (pawl == NULL) return misuse(err, "pawl: is NULL");
+    if (task_id.len == 0) return pawl_error_set(err, PAWL_INVALID, "task_id: is empty");
+    struct pawl_command *command = &request->command;
+    command->task_id = task_id;
+    if (change == NULL) return PAWL_OK;
+    if (!SIZED(change)) return misuse(err, "change: begin with PAWL_CHANGE_INIT");
+    if (change->fence != NULL) {
+        command->has_fence = true;
+        command->fence = *change->fence;
+    }
+    command->expected_version = change->expected_version;
+    command->actor = change->actor;
+    command->reason = change->reason;
+    return PAWL_OK;
+}
+
+/* ---- Adding ---- */
+
+enum pawl_code pawl_task_add_batch(struct pawl *pawl, const struct pawl_task_new *asks, size_t count,
+                                   struct pawl_arena *keep, struct pawl_added *out,
+                                   struct pawl_error *err)
+{
+    if (pawl == NULL || keep == NULL || (count > 0 && (asks == NULL || out == NULL))) {
+        return misuse(err, "pawl, asks, keep and out are needed");
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!SIZED(&asks[i])) return misuse(err, "ask: begin with PAWL_TASK_NEW_INIT");
+    }
+    struct pawl_arena *scratch;
+    enum pawl_code code = pawl_arena_open(&scratch, 0);
+    if (code != PAWL_OK) return pawl_error_set(err, code, "no memory to check the batch");
+    struct pawl_request request;
+    pawl_request_init(&request, PAWL_COMMAND_CREATE);
+    const struct pawl_member *members = NULL;
+    code = pawl_check_create(asks, count, pawl_str_of(pawl->correlation_id), scratch, &members, err);
+    if (code == PAWL_OK) {
+        request.command.ask.create.members = members;
+        request.command.ask.create.count = count;
+        request.command.keep = keep;
+        request.command.out.added = out;
+        code = pawl_engine_ask(pawl, &request, err);
+    }
+    pawl_arena_close(scratch);
+    return code;
+}
+
+enum pawl_code pawl_task_add(struct pawl *pawl, const struct pawl_task_new *ask, struct pawl_arena *keep,
+                             struct pawl_added *out, struct pawl_error *err)
+{
+    return pawl_task_add_batch(pawl, ask, 1, keep, out, err);
+}
+
+/* ---- Working ---- */
+
+static enum pawl_code begin_claim(struct pawl *pawl, struct pawl_request *request,
+                                  const struct pawl_claim *ask, struct pawl_arena *keep,
+                                  struct pawl_error *err)
+{
+    if (pawl == NULL || ask == NULL || keep == NULL) return misuse(err, "pawl, ask and keep are needed");
+    if (!SIZED(ask)) return misuse(err, "ask: begin with PAWL_CLAIM_INIT");
+    request->command.ask.claim.ask = ask;
+    request->command.ask.claim.about =
+        (struct pawl_worker_about){pawl->env->host_id, pawl->env->boot_id, getpid()};
+    request->command.keep = keep;
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_task_claim(struct pawl *pawl, const struct pawl_claim *ask, struct pawl_arena *keep,
+                               struct pawl_claimed *out, struct pawl_error *err)
+{
+    struct pawl_request request;
+    pawl_request_init(&request, PAWL_COMMAND_CLAIM);
+    enum pawl_code code = begin_claim(pawl, &request, ask, keep, err);
+    if (code != PAWL_OK) return code;
+    struct pawl_claimed claimed = {0};
+    request.command.out.claimed = &claimed;
+    request.wait_ms = ask->wait_ms;
+    code = check_and_ask(pawl, &request, err);
+    if (code == PAWL_OK) *out = claimed;
+    return code;
+}
+
+enum pawl_code pawl_task_start(struct pawl *pawl, struct pawl_str task_id, const struct pawl_claim *ask,
+                               struct pawl_arena *keep, struct pawl_grant *out, struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_START, task_id, NULL, err);
+    if (code == PAWL_OK) code = begin_claim(pawl, &request, ask, keep, err);
+    if (code != PAWL_OK) return code;
+    struct pawl_grant grant = {0};
+    request.command.out.grant = &grant;
+    code = check_and_ask(pawl, &request, err);
+    if (code == PAWL_OK) *out = grant;
+    return code;
+}
+
+enum pawl_code pawl_lease_renew(struct pawl *pawl, const struct pawl_fence *fences, size_t count,
+                                int64_t lease_ms, struct pawl_renewal *out, struct pawl_error *err)
+{
+    if (pawl == NULL || (count > 0 && (fences == NULL || out == NULL))) {
+        return misuse(err, "pawl, fences and out are needed");
+    }
+    if (count == 0) return PAWL_OK;
+    struct pawl_request request;
+    pawl_request_init(&request, PAWL_COMMAND_RENEW);
+    request.command.ask.renew.fences = fences;
+    request.command.ask.renew.count = count;
+    request.command.ask.renew.lease_ms = lease_ms;
+    request.command.out.renewals = out;
+    return check_and_ask(pawl, &request, err);
+}
+
+enum pawl_code pawl_task_progress(struct pawl *pawl, struct pawl_str task_id, double percent,
+                                  const struct pawl_change *change, struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_PROGRESS, task_id, change, err);
+    request.command.ask.percent = percent;
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+}
+
+enum pawl_code pawl_task_checkpoint(struct pawl *pawl, struct pawl_str task_id, int32_t step,
+                                    struct pawl_str state, const struct pawl_change *change,
+                                    struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_CHECKPOINT, task_id, change, err);
+    request.command.ask.checkpoint.step = step;
+    request.command.ask.checkpoint.state = state;
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+}
+
+enum pawl_code pawl_task_log(struct pawl *pawl, struct pawl_str task_id, struct pawl_str line,
+                             const struct pawl_change *change, struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_LOG, task_id, change, err);
+    request.command.ask.line = line;
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+}
+
+enum pawl_code pawl_task_complete(struct pawl *pawl, struct pawl_str task_id, struct pawl_str result,
+                                  const struct pawl_change *change, struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_COMPLETE, task_id, change, err);
+    request.command.ask.result = result;
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+}
+
+enum pawl_code pawl_task_fail(struct pawl *pawl, struct pawl_str task_id,
+                              const struct pawl_failure *failure, const struct pawl_change *change,
+                              struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_FAIL, task_id, change, err);
+    if (code == PAWL_OK && failure != NULL) {
+        if (!SIZED(failure)) return misuse(err, "failure: begin with PAWL_FAILURE_INIT");
+        request.command.ask.failure = *failure;
+    }
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+}
+
+enum pawl_code pawl_task_release(struct pawl *pawl, struct pawl_str task_id, int64_t delay_ms,
+                                 const struct pawl_change *change, struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_RELEASE, task_id, change, err);
+    request.command.ask.delay_ms = delay_ms;
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+}
+
+/* ---- Operating ---- */
+
+enum pawl_code pawl_task_queue(struct pawl *pawl, struct pawl_str task_id,
+                               const struct pawl_change *change, struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_QUEUE, task_id, change, err);
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+}
+
+enum pawl_code pawl_task_pause(struct pawl *pawl, struct pawl_str task_id,
+                               const struct pawl_change *change, struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_PAUSE, task_id, change, err);
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+}
+
+enum pawl_code pawl_task_cancel(struct pawl *pawl, struct pawl_str task_id, bool is_forced,
+                                const struct pawl_change *change, struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_CANCEL, task_id, change, err);
+    request.command.ask.is_forced = is_forced;
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+}
+
+enum pawl_code pawl_task_resume(struct pawl *pawl, struct pawl_str task_id,
+                                const struct pawl_resume *resume, const struct pawl_change *change,
+                                struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_RESUME, task_id, change, err);
+    if (code == PAWL_OK && resume != NULL) {
+        if (!SIZED(resume)) return misuse(err, "resume: begin with PAWL_RESUME_INIT");
+        request.command.ask.resume = *resume;
+    }
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+}
+
+enum pawl_code pawl_task_resolve(struct pawl *pawl, struct pawl_str task_id,
+                                 enum pawl_task_state outcome, struct pawl_str text,
+                                 const struct pawl_change *change, struct pawl_error *err)
+{
+    struct pawl_request request;
+    enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_RESOLVE, task_id, change, err);
+    request.command.ask.resolve.outcome = outcome;
+    request.command.ask.resolve.text = text;
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+}
+
+enum pawl_code pawl_dead_redrive(struct pawl *pawl, const struct pawl_redrive *ask, int64_t *count,
+                                 struct pawl_error *err)
+{
+    if (pawl == NULL || ask == NULL) return misuse(err, "pawl and ask are needed");
+    if (!SIZED(ask)) return misuse(err, "ask: begin with PAWL_REDRIVE_INIT");
+    struct pawl_request request;
+    int64_t done = 0;
+    pawl_request_init(&request, PAWL_COMMAND_REDRIVE);
+    request.command.ask.redrive = ask;
+    request.command.out.count = &done;
+    enum pawl_code code = check_and_ask(pawl, &request, err);
+    if (code == PAWL_OK && count != NULL) *count = done;
+    return code;
+}
+
+enum pawl_code pawl_queue_set(struct pawl *pawl, const struct pawl_queue_set *ask, struct pawl_error *err)
+{
+    if (pawl == NULL || ask == NULL) return misuse(err, "pawl and ask are needed");
+    if (!SIZED(ask)) return misuse(err, "ask: begin with PAWL_QUEUE_SET_INIT");
+    struct pawl_request request;
+    pawl_request_init(&request, PAWL_COMMAND_QUEUE_SET);
+    request.command.ask.queue_set = ask;
+    return check_and_ask(pawl, &request, err);
+}
+
+/* ---- Consumers ---- */
+
+enum pawl_code pawl_consumer_acknowledge_through(struct pawl *pawl, struct pawl_str consumer,
+                                                 int64_t position, struct pawl_error *err)
+{
+    if (pawl == NULL) return misuse(err, "pawl: is NULL");
+    struct pawl_request request;
+    pawl_request_init(&request, PAWL_COMMAND_ACKNOWLEDGE_THROUGH);
+    request.command.ask.acknowledge.consumer = consumer;
+    request.command.ask.acknowledge.position = position;
+    return check_and_ask(pawl, &request, err);
+}
+
+/* The instant that a time-ordered UUID holds in its first 48 bits; 0 for what is no UUID. */
+static int64_t uuid_at_ms(struct pawl_str id)
+{
+    uint8_t bytes[16];
+    if (!pawl_uuid_parse(id, bytes)) return 0;
+    int64_t at_ms = 0;
+    for (int i = 0; i < 6; i++) at_ms = at_ms << 8 | bytes[i];
+    return at_ms;
+}
+
+enum pawl_code pawl_consumer_acknowledge(struct pawl *pawl, struct pawl_str consumer,
+                                         struct pawl_str event_id, bool *is_first,
+                                         struct pawl_error *err)
+{
+    if (pawl == NULL) return misuse(err, "pawl: is NULL");
+    struct pawl_request request;
+    bool first = false;
+    pawl_request_init(&request, PAWL_COMMAND_ACKNOWLEDGE);
+    request.command.ask.acknowledge.consumer = consumer;
+    request.command.ask.acknowledge.event_id = event_id;
+    request.command.ask.acknowledge.at_ms = uuid_at_ms(event_id);
+    request.command.out.is_first = &first;
+    enum pawl_code code = check_and_ask(pawl, &request, err);
+    if (code == PAWL_OK && is_first != NULL) *is_first = first;
+    return code;
+}

@@ -1,0 +1,479 @@
+/* The handle and its engine thread: opens, gathers requests, runs a step whenever there is something to do,
+ * and sleeps without touching the database when there is not. */
+#include "engine/engine.h"
+
+#include "base/error.h"
+#include "base/str.h"
+#include "core/limits.h"
+#include "engine/listen.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- Requests ---- */
+
+void pawl_requests_add(struct pawl_requests *list, struct pawl_request *request)
+{
+    request->next = NULL;
+    if (list->last == NULL) {
+        list->first = request;
+    } else {
+        list->last->next = request;
+    }
+    list->last = request;
+    list->count++;
+}
+
+struct pawl_request *pawl_requests_take(struct pawl_requests *list)
+{
+    struct pawl_request *request = list->first;
+    if (request == NULL) return NULL;
+    list->first = request->next;
+    if (list->first == NULL) list->last = NULL;
+    list->count--;
+    request->next = NULL;
+    return request;
+}
+
+void pawl_request_init(struct pawl_request *request, enum pawl_command_kind kind)
+{
+    memset(request, 0, sizeof *request);
+    request->command.kind = kind;
+}
+
+void pawl_request_answer(struct pawl_request *request, enum pawl_code code, const struct pawl_error *err)
+{
+    struct pawl_error told = *err;
+    request->command.code = code;
+    request->command.err = told;
+    request->is_answered = true;
+    (void)sem_post(&request->answered); /* cannot overflow: posted once */
+}
+
+/* ---- Waiting ---- */
+
+static int64_t boot_now(const struct pawl *pawl)
+{
+    return pawl->env->boot_ms(pawl->env->self);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* When the engine has to look again if nothing happens before. */
+static int64_t wake_at(const struct pawl *pawl)
+{
+    int64_t at = pawl->has_timers ? pawl->next_due_boot_ms : INT64_MAX;
+    if (at < pawl->no_step_until_boot_ms) at = pawl->no_step_until_boot_ms;
+    for (const struct pawl_request *r = pawl->parked.first; r != NULL; r = r->next) {
+        at = earlier(at, r->until_boot_ms);
+    }
+    for (const struct pawl_request *r = pawl->going_on.first; r != NULL; r = r->next) {
+        at = earlier(at, r->until_boot_ms);
+    }
+    return at;
+}
+
+static bool is_waited_out(const struct pawl_request *request, int64_t now_boot_ms)
+{
+    return request->until_boot_ms <= now_boot_ms;
+}
+
+/* Claims that have waited long enough, and callers whose continuations take too long. */
+static void answer_waited_out(struct pawl *pawl)
+{
+    struct pawl_requests *lists[] = {&pawl->parked, &pawl->going_on};
+    int64_t now = boot_now(pawl);
+    for (size_t i = 0; i < 2; i++) {
+        struct pawl_requests still = {0};
+        for (struct pawl_request *request; (request = pawl_requests_take(lists[i])) != NULL;) {
+            if (!is_waited_out(request, now)) {
+                pawl_requests_add(&still, request);
+                continue;
+            }
+            for (size_t c = 0; c < pawl->caused_count; c++) {
+                if (pawl->caused[c].origin == request) pawl->caused[c].origin = NULL;
+            }
+            pawl_request_answer(request, request->command.code, &request->command.err);
+        }
+        *lists[i] = still;
+    }
+}
+
+static void arm_timer(const struct pawl *pawl, int64_t at_boot_ms)
+{
+    struct itimerspec when = {0};
+    if (at_boot_ms != INT64_MAX) {
+        int64_t in_ms = at_boot_ms - boot_now(pawl);
+        if (in_ms < 1) in_ms = 1;
+        if (in_ms > 24 * 3600 * 1000) in_ms = 24 * 3600 * 1000;
+        when.it_value.tv_sec = (time_t)(in_ms / 1000);
+        when.it_value.tv_nsec = (long)(in_ms % 1000) * 1000000;
+    }
+    (void)timerfd_settime(pawl->timer_fd, 0, &when, NULL);
+}
+
+/* Sleeps until woken, rung, or due. Returns whether the bell has rung. */
+static bool sleep_until(struct pawl *pawl, int64_t at_boot_ms)
+{
+    enum { POSTGRES_LOOK_MS = 1000 }; /* notifications are hints: look once a second besides */
+    int bell = pawl->turn != NULL ? pawl_turn_bell_fd(pawl->turn) : pawl_store_bell_fd(pawl->store);
+    struct pollfd waits[] = {
+        {.fd = pawl->wake_fd, .events = POLLIN},
+        {.fd = pawl->timer_fd, .events = POLLIN},
+        {.fd = bell, .events = POLLIN},
+        {.fd = pawl->turn != NULL ? pawl_turn_late_fd(pawl->turn) : -1, .events = POLLIN},
+    };
+    arm_timer(pawl, at_boot_ms);
+    bool looks_anyway = pawl->turn == NULL && pawl->parked.count > 0;
+    int got = poll(waits, 4, looks_anyway ? POSTGRES_LOOK_MS : -1);
+    uint64_t count;
+    if (waits[0].revents != 0) (void)!read(pawl->wake_fd, &count, sizeof count);
+    if (waits[1].revents != 0) (void)!read(pawl->timer_fd, &count, sizeof count);
+    if (waits[3].revents != 0) pawl_turn_settle(pawl->turn);
+    bool rang = waits[2].revents != 0;
+    if (rang && pawl->turn != NULL) rang = pawl_turn_drain(pawl->turn);
+    if (rang && pawl->turn == NULL) rang = pawl_store_bell_drain(pawl->store);
+    return rang || (got == 0 && looks_anyway);
+}
+
+static size_t command_bytes(const struct pawl_command *command)
+{
+    size_t bytes = 1024;
+    switch (command->kind) {
+    case PAWL_COMMAND_CREATE:
+        for (size_t i = 0; i < command->ask.create.count; i++) {
+            const struct pawl_task_new *ask = command->ask.create.members[i].ask;
+            bytes += 1024 + ask->input.len + ask->goal.len + ask->metadata.len;
+        }
+        break;
+    case PAWL_COMMAND_COMPLETE:
+        bytes += command->ask.result.len;
+        break;
+    case PAWL_COMMAND_CHECKPOINT:
+        bytes += command->ask.checkpoint.state.len;
+        break;
+    default:
+        break;
+    }
+    return bytes;
+}
+
+/* Moves requests to the step's list until it is as large as a step may be. */
+static void fill(struct pawl_requests *list, size_t *bytes, struct pawl_requests *from)
+{
+    while (from->first != NULL && list->count < PAWL_STEP_COMMANDS_MAX) {
+        size_t more = command_bytes(&from->first->command);
+        if (list->count > 0 && *bytes + more > PAWL_STEP_COMMAND_BYTES_MAX) return;
+        *bytes += more;
+        pawl_requests_add(list, pawl_requests_take(from));
+    }
+}
+
+/* What has arrived, or that the engine goes to sleep: decided under the lock, so that no wake-up is lost. */
+static struct pawl_requests gather(struct pawl *pawl, bool may_sleep, bool *is_stopping, bool *sleeps)
+{
+    struct pawl_requests list = {0};
+    size_t bytes = 0;
+    (void)pthread_mutex_lock(&pawl->lock);
+    if (pawl->backlog.count > 0) {
+        /* what did not come to its end goes alone: it gets all the rounds it needs */
+        pawl_requests_add(&list, pawl_requests_take(&pawl->backlog));
+    } else {
+        fill(&list, &bytes, &pawl->incoming);
+    }
+    *is_stopping = pawl->is_stopping;
+    *sleeps = may_sleep && list.count == 0 && !pawl->is_stopping;
+    pawl->is_sleeping = *sleeps;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    return list;
+}
+
+static void bell_rang(struct pawl *pawl)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    pawl->change_count++;
+    (void)pthread_cond_broadcast(&pawl->changed);
+    (void)pthread_mutex_unlock(&pawl->lock);
+}
+
+static void drain_on_stop(struct pawl *pawl)
+{
+    static const struct pawl_error closing = {.code = PAWL_BUSY, .text = "the handle is being closed"};
+    struct pawl_requests *lists[] = {&pawl->backlog, &pawl->parked, &pawl->going_on};
+    for (size_t i = 0; i < 3; i++) {
+        for (struct pawl_request *request; (request = pawl_requests_take(lists[i])) != NULL;) {
+            bool is_committed = lists[i] == &pawl->going_on;
+            pawl_request_answer(request, is_committed ? PAWL_OK : PAWL_BUSY, &closing);
+        }
+    }
+    (void)pthread_mutex_lock(&pawl->lock);
+    struct pawl_requests rest = pawl->incoming;
+    pawl->incoming = (struct pawl_requests){0};
+    (void)pthread_mutex_unlock(&pawl->lock);
+    for (struct pawl_request *request; (request = pawl_requests_take(&rest)) != NULL;) {
+        pawl_request_answer(request, PAWL_BUSY, &closing);
+    }
+}
+
+static void *engine_thread(void *argument)
+{
+    struct pawl *pawl = argument;
+    for (;;) {
+        int64_t now = boot_now(pawl);
+        bool may_try = now >= pawl->no_step_until_boot_ms;
+        bool is_due = may_try && pawl->has_timers && pawl->next_due_boot_ms <= now;
+        bool has_own = may_try && pawl->caused_count > 0;
+        bool is_worth = pawl->is_parked_worth;
+        bool is_stopping;
+        bool sleeps;
+        struct pawl_requests list =
+            gather(pawl, !is_due && !has_own && !is_worth, &is_stopping, &sleeps);
+        if (is_stopping) {
+            for (struct pawl_request *request; (request = pawl_requests_take(&list)) != NULL;) {
+                pawl_requests_add(&pawl->backlog, request);
+            }
+            break;
+        }
+        if (sleeps) {
+            bool rang = sleep_until(pawl, wake_at(pawl));
+            (void)pthread_mutex_lock(&pawl->lock);
+            pawl->is_sleeping = false;
+            (void)pthread_mutex_unlock(&pawl->lock);
+            if (rang) {
+                bell_rang(pawl);
+                if (pawl->has_timers || pawl->parked.count > 0) {
+                    pawl_engine_look(pawl, &pawl->is_parked_worth);
+                }
+            }
+        } else if (list.count > 0 || has_own || is_worth) {
+            pawl->is_parked_worth = false;
+            pawl_engine_step(pawl, &list, is_worth);
+        } else {
+            /* a timer has fired: it may be early, or somebody else was faster; a plain read tells */
+            bool is_worth_a_step;
+            pawl_engine_look(pawl, &is_worth_a_step);
+            if (is_worth_a_step) pawl_engine_step(pawl, &list, true);
+        }
+        answer_waited_out(pawl);
+    }
+    drain_on_stop(pawl);
+    return NULL;
+}
+
+/* ---- Asking ---- */
+
+void pawl_engine_add(struct pawl *pawl, struct pawl_request *request)
+{
+    if (request->command.keep != NULL) request->keep_mark = pawl_arena_mark(request->command.keep);
+    (void)sem_init(&request->answered, 0, 0);
+    pawl_requests_add(&pawl->incoming, request);
+}
+
+static bool hand_over(struct pawl *pawl, struct pawl_request *request)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    bool is_open = !pawl->is_stopping;
+    if (is_open) pawl_engine_add(pawl, request);
+    bool must_wake = is_open && pawl->is_sleeping;
+    pawl->is_sleeping = false;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    uint64_t one = 1;
+    if (must_wake) (void)!write(pawl->wake_fd, &one, sizeof one);
+    return is_open;
+}
+
+static void run_driven(struct pawl *pawl)
+{
+    struct pawl_requests list = {0};
+    size_t bytes = 0;
+    if (pawl->backlog.count > 0) {
+        pawl_requests_add(&list, pawl_requests_take(&pawl->backlog));
+    } else {
+        fill(&list, &bytes, &pawl->incoming);
+    }
+    pawl_engine_step(pawl, &list, false);
+}
+
+enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err)
+{
+    if (pawl->is_driven) {
+        (void)pthread_mutex_lock(&pawl->driving);
+        pawl_engine_add(pawl, request);
+        while (!request->is_answered) run_driven(pawl);
+        (void)pthread_mutex_unlock(&pawl->driving);
+    } else {
+        if (!hand_over(pawl, request)) {
+            return pawl_error_set(err, PAWL_BUSY, "the handle is being closed");
+        }
+        while (sem_wait(&request->answered) != 0 && errno == EINTR) {
+        }
+    }
+    (void)sem_destroy(&request->answered);
+    if (err != NULL && request->command.code != PAWL_OK) {
+        *err = request->command.err;
+        err->code = request->command.code;
+    }
+    return request->command.code;
+}
+
+enum pawl_code pawl_step(struct pawl *pawl, int64_t *next_at_boot_ms, struct pawl_error *err)
+{
+    if (pawl == NULL || !pawl->is_driven) {
+        return pawl_error_set(err, PAWL_MISUSE, "pawl_step is for driven handles");
+    }
+    (void)pthread_mutex_lock(&pawl->driving);
+    if (pawl->turn != NULL) pawl_turn_settle(pawl->turn);
+    run_driven(pawl);
+    bool has_more = pawl->backlog.count > 0 || pawl->incoming.count > 0 || pawl->caused_count > 0;
+    int64_t at = has_more ? boot_now(pawl) : wake_at(pawl);
+    (void)pthread_mutex_unlock(&pawl->driving);
+    if (next_at_boot_ms != NULL) *next_at_boot_ms = at;
+    return PAWL_OK;
+}
+
+int pawl_wait_fd(struct pawl *pawl)
+{
+    if (pawl == NULL) return -1;
+    return pawl->turn != NULL ? pawl_turn_bell_fd(pawl->turn) : pawl_store_bell_fd(pawl->store);
+}
+
+/* ---- Opening and closing ---- */
+
+static char *c_copy(struct pawl_str text)
+{
+    char *copy = malloc(text.len + 1);
+    if (copy == NULL) return NULL;
+    if (text.len > 0) memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    return copy;
+}
+
+static enum pawl_code check_options(const struct pawl_options *options, struct pawl_error *err)
+{
+    if (options == NULL || options->size != sizeof *options) {
+        return pawl_error_set(err, PAWL_MISUSE, "options: begin with PAWL_OPTIONS_INIT");
+    }
+    if (options->store.len == 0) return pawl_error_set(err, PAWL_INVALID, "store: is empty");
+    if (memchr(options->store.ptr, '\0', options->store.len) != NULL) {
+        return pawl_error_set(err, PAWL_INVALID, "store: holds a NUL");
+    }
+    bool is_lease = options->lease_ms == 0 || (options->lease_ms >= PAWL_LEASE_MS_MIN &&
+                                               options->lease_ms <= PAWL_LEASE_MS_MAX);
+    if (!is_lease) {
+        return pawl_error_set(err, PAWL_INVALID, "lease_ms: %lld is not from %d to %d",
+                              (long long)options->lease_ms, PAWL_LEASE_MS_MIN, PAWL_LEASE_MS_MAX);
+    }
+    return PAWL_OK;
+}
+
+static enum pawl_code open_parts(struct pawl *pawl, const struct pawl_options *options,
+                                 struct pawl_error *err)
+{
+    pawl->target = c_copy(options->store);
+    pawl->correlation_id = c_copy(options->correlation_id);
+    if (pawl->target == NULL || pawl->correlation_id == NULL) {
+        return pawl_error_set(err, PAWL_NO_MEMORY, "no memory to open %.*s",
+                              PAWL_STR_ARG(options->store));
+    }
+    pawl->store_options = (struct pawl_store_options){.target = pawl_str_of(pawl->target),
+                                                      .must_exist = options->must_exist,
+                                                      .env = pawl->env,
+                                                      .log = &pawl->log};
+    enum pawl_code code = pawl_arena_open(&pawl->arena, PAWL_STEP_ARENA_BYTES_MAX);
+    if (code != PAWL_OK) return pawl_error_set(err, code, "no memory for the step");
+    code = pawl_store_open(&pawl->store, &pawl->store_options, err);
+    if (code == PAWL_OK && !pawl_store_is_postgres(pawl->store)) {
+        code = pawl_turn_open(&pawl->turn, pawl_store_path(pawl->store), !pawl->is_driven, err);
+    }
+    if (code == PAWL_OK && options->listener_count > 0) {
+        code = pawl_listening_open(&pawl->listening, options->listeners, options->listener_count,
+                                   !pawl->is_driven, err);
+    }
+    return code;
+}
+
+static enum pawl_code start_thread(struct pawl *pawl, struct pawl_error *err)
+{
+    pawl->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    pawl->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (pawl->wake_fd < 0 || pawl->timer_fd < 0) {
+        return pawl_error_set(err, PAWL_IO, "no descriptors for the engine: %s", strerror(errno));
+    }
+    pawl->has_thread = pthread_create(&pawl->thread, NULL, engine_thread, pawl) == 0;
+    if (!pawl->has_thread) return pawl_error_set(err, PAWL_NO_MEMORY, "cannot start the engine thread");
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *options, struct pawl_error *err)
+{
+    if (out == NULL) return pawl_error_set(err, PAWL_MISUSE, "out: is NULL");
+    enum pawl_code code = check_options(options, err);
+    if (code != PAWL_OK) return code;
+    struct pawl *pawl = calloc(1, sizeof *pawl);
+    if (pawl == NULL) return pawl_error_set(err, PAWL_NO_MEMORY, "no memory for a handle");
+    pawl->wake_fd = -1;
+    pawl->timer_fd = -1;
+    pawl_env_real_init(&pawl->real);
+    pawl->env = options->env != NULL ? options->env : &pawl->real.env;
+    pawl->log = (struct pawl_log){options->log, options->log_self, PAWL_LOG_DEBUG};
+    pawl->is_driven = options->driven;
+    pawl->has_timers = !options->no_timers;
+    pawl->lease_ms = options->lease_ms != 0 ? options->lease_ms : PAWL_LEASE_MS_DEFAULT;
+    pawl->on_completed = options->on_completed;
+    pawl->on_completed_self = options->on_completed_self;
+    (void)pthread_mutex_init(&pawl->lock, NULL);
+    (void)pthread_mutex_init(&pawl->driving, NULL);
+    (void)pthread_mutex_init(&pawl->read_lock, NULL);
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&pawl->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+
+    code = open_parts(pawl, options, err);
+    if (code == PAWL_OK && !pawl->is_driven) code = start_thread(pawl, err);
+    if (code != PAWL_OK) {
+        pawl_close(pawl);
+        return code;
+    }
+    *out = pawl;
+    return PAWL_OK;
+}
+
+void pawl_close(struct pawl *pawl)
+{
+    if (pawl == NULL) return;
+    (void)pthread_mutex_lock(&pawl->lock);
+    pawl->is_stopping = true;
+    (void)pthread_cond_broadcast(&pawl->changed);
+    (void)pthread_mutex_unlock(&pawl->lock);
+    if (pawl->has_thread) {
+        uint64_t one = 1;
+        (void)!write(pawl->wake_fd, &one, sizeof one);
+        (void)pthread_join(pawl->thread, NULL);
+    }
+    pawl_listening_close(pawl->listening);
+    pawl_reader_close(pawl->reader);
+    pawl_turn_close(pawl->turn);
+    pawl_store_close(pawl->store);
+    pawl_arena_close(pawl->arena);
+    if (pawl->wake_fd >= 0) (void)close(pawl->wake_fd);
+    if (pawl->timer_fd >= 0) (void)close(pawl->timer_fd);
+    (void)pthread_mutex_destroy(&pawl->lock);
+    (void)pthread_mutex_destroy(&pawl->driving);
+    (void)pthread_mutex_destroy(&pawl->read_lock);
+    (void)pthread_cond_destroy(&pawl->changed);
+    free(pawl->caused);
+    free(pawl->correlation_id);
+    free(pawl->target);
+    free(pawl);
+}

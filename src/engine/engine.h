@@ -1,0 +1,122 @@
+/* The open handle, as the engine's files share it: requests on their way, the step, what waits.
+ *
+ *   callers' threads  check a command, hand it over as a request on their own stack, sleep until answered
+ *   engine thread     owns the store and everything below "the engine's own"; runs steps; answers
+ *   listener thread   tells listeners what was committed
+ *   turn's waiter     waits in the kernel for the turn (turn.h)
+ *
+ * A driven handle has none of these threads: whoever calls runs the step, under `driving`. */
+#ifndef PAWL_ENGINE_ENGINE_H
+#define PAWL_ENGINE_ENGINE_H
+
+#include "base/uuid.h"
+#include "core/command.h"
+#include "engine/env.h"
+#include "engine/turn.h"
+#include "store/read.h"
+#include "store/store.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+/* One command on its way. Lives on the stack of its caller, who waits; linked into one list at a time. */
+struct pawl_request {
+    struct pawl_command command;
+    struct pawl_request *next;
+    struct pawl_arena_mark keep_mark;  /* answers start here; what an undone run left is given back */
+    sem_t answered;                    /* threads only */
+    bool is_answered;
+    bool is_done;                      /* its rule has run to the end in the open transaction */
+    int64_t wait_ms;                   /* a CLAIM that finds nothing waits so long */
+    int64_t until_boot_ms;             /* parked: when it is answered empty; going on: when it is let go */
+    int32_t continuations;             /* still running on its behalf */
+    int64_t own_continuation;          /* of the engine's own CONTINUE: its key */
+};
+
+struct pawl_requests { /* a list, oldest first */
+    struct pawl_request *first;
+    struct pawl_request *last;
+    size_t count;
+};
+
+void pawl_requests_add(struct pawl_requests *list, struct pawl_request *request);
+struct pawl_request *pawl_requests_take(struct pawl_requests *list);
+
+/* A continuation that this handle caused and therefore sees through. */
+struct pawl_caused {
+    int64_t key;
+    struct pawl_request *origin; /* who waits for it; NULL when nobody does any more */
+};
+
+struct pawl_listening; /* listen.h */
+
+struct pawl {
+    struct pawl_env_real real;
+    const struct pawl_env *env;
+    struct pawl_log log;
+    char *target;                  /* owned: the path or URI */
+    char *correlation_id;          /* owned */
+    struct pawl_store_options store_options;
+    char store_id[PAWL_UUID_BYTES_MAX + 1]; /* known from the first step on */
+    bool is_driven;
+    bool has_timers;
+    int64_t lease_ms;
+
+    /* between threads, under lock */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;        /* something was committed, here or elsewhere */
+    uint64_t change_count;
+    struct pawl_requests incoming;
+    bool is_sleeping;              /* the engine has to be woken by wake_fd */
+    bool is_stopping;
+    int wake_fd;                   /* eventfd */
+    int timer_fd;                  /* timerfd on the boot clock */
+    pthread_t thread;
+    bool has_thread;
+    pthread_mutex_t driving;       /* a driven handle's one step at a time */
+
+    /* the engine's own */
+    struct pawl_store *store;
+    struct pawl_turn *turn;        /* NULL on PostgreSQL */
+    struct pawl_arena *arena;      /* the step's */
+    struct pawl_requests backlog;  /* first in the next step */
+    struct pawl_requests parked;   /* claims that found nothing and wait */
+    struct pawl_requests going_on; /* answered when their continuations are through */
+    struct pawl_caused *caused;    /* owned array */
+    size_t caused_count;
+    size_t caused_room;
+    int64_t next_due_at_ms;        /* store time; 0 = not known; INT64_MAX = nothing */
+    int64_t next_due_boot_ms;      /* when that is on the boot clock */
+    int64_t store_now_ms;          /* of the last look */
+    int64_t no_step_until_boot_ms; /* after a failure of the engine's own work: patience */
+    bool is_parked_worth;          /* the bell has rung: parked claims have to be looked at */
+
+    struct pawl_listening *listening; /* NULL without listeners */
+    void (*on_completed)(void *self, struct pawl_str title, struct pawl_str result_start);
+    void *on_completed_self;
+
+    /* readers */
+    pthread_mutex_t read_lock;
+    struct pawl_reader *reader;    /* opened at the first read */
+};
+
+/* Hands a checked command over and waits for its answer: its code, with *err filled. */
+enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err);
+
+/* Driven handles, for simulation: hands over without running anything; pawl_step answers. */
+void pawl_engine_add(struct pawl *pawl, struct pawl_request *request);
+
+/* Prepares a request whose command is filled but for its answer. */
+void pawl_request_init(struct pawl_request *request, enum pawl_command_kind kind);
+
+/* One transaction for these requests (all taken from `list`) and what is due: see transact.c. What could not
+ * be done in this step is put into the backlog; all others are answered or parked. */
+void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_parked);
+
+/* Sets code and sentence, and wakes the caller. The request is gone for the engine after that. */
+void pawl_request_answer(struct pawl_request *request, enum pawl_code code, const struct pawl_error *err);
+
+/* A plain look, without the turn: what is due next, and whether a parked claim could be served. */
+void pawl_engine_look(struct pawl *pawl, bool *is_worth_a_step);
+
+#endif

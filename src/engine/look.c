@@ -1,0 +1,187 @@
+/* The public calls that only look. They read on the handle's reader, on the caller's thread, and never take
+ * the turn; what they return is a committed state. */
+#include "engine/engine.h"
+
+#include "base/error.h"
+#include "base/str.h"
+#include "core/check.h"
+
+#include <time.h>
+
+/* The reader, opened at the first read, with its lock held; NULL on failure (and then not held). */
+static struct pawl_reader *take_reader(struct pawl *pawl, enum pawl_code *code, struct pawl_error *err)
+{
+    if (pawl == NULL) {
+        *code = pawl_error_set(err, PAWL_MISUSE, "pawl: is NULL");
+        return NULL;
+    }
+    (void)pthread_mutex_lock(&pawl->read_lock);
+    *code = PAWL_OK;
+    if (pawl->reader == NULL) *code = pawl_reader_open(&pawl->reader, &pawl->store_options, err);
+    if (*code == PAWL_OK) return pawl->reader;
+    pawl->reader = NULL;
+    (void)pthread_mutex_unlock(&pawl->read_lock);
+    return NULL;
+}
+
+static void give_reader(struct pawl *pawl)
+{
+    (void)pthread_mutex_unlock(&pawl->read_lock);
+}
+
+static enum pawl_code need(bool is_given, struct pawl_error *err)
+{
+    return is_given ? PAWL_OK : pawl_error_set(err, PAWL_MISUSE, "keep and out are needed");
+}
+
+#define READ(call)                                                \
+    do {                                                          \
+        enum pawl_code code = need(keep != NULL && out != NULL, err); \
+        if (code != PAWL_OK) return code;                         \
+        struct pawl_reader *reader = take_reader(pawl, &code, err); \
+        if (reader == NULL) return code;                          \
+        code = (call);                                            \
+        give_reader(pawl);                                        \
+        return code;                                              \
+    } while (0)
+
+enum pawl_code pawl_task_get(struct pawl *pawl, struct pawl_str task_id, bool with_payload,
+                             struct pawl_arena *keep, struct pawl_task *out, struct pawl_error *err)
+{
+    READ(pawl_read_task(reader, task_id, with_payload, keep, out, err));
+}
+
+enum pawl_code pawl_task_why(struct pawl *pawl, struct pawl_str task_id, struct pawl_arena *keep,
+                             struct pawl_str *out, struct pawl_error *err)
+{
+    READ(pawl_read_why(reader, task_id, keep, out, err));
+}
+
+enum pawl_code pawl_task_list(struct pawl *pawl, const struct pawl_list *ask, struct pawl_arena *keep,
+                              struct pawl_page *out, struct pawl_error *err)
+{
+    if (ask == NULL || ask->size != sizeof *ask) {
+        return pawl_error_set(err, PAWL_MISUSE, "ask: begin with PAWL_LIST_INIT");
+    }
+    READ(pawl_read_list(reader, ask, keep, out, err));
+}
+
+enum pawl_code pawl_task_history(struct pawl *pawl, struct pawl_str task_id, int64_t after_sequence,
+                                 int32_t limit, struct pawl_arena *keep, struct pawl_events *out,
+                                 struct pawl_error *err)
+{
+    READ(pawl_read_history(reader, task_id, after_sequence, limit, keep, out, err));
+}
+
+enum pawl_code pawl_task_restore(struct pawl *pawl, struct pawl_str task_id,
+                                 struct pawl_str checkpoint_id, struct pawl_arena *keep,
+                                 struct pawl_checkpoint *out, struct pawl_error *err)
+{
+    READ(pawl_read_checkpoint(reader, task_id, checkpoint_id, keep, out, err));
+}
+
+enum pawl_code pawl_task_checkpoints(struct pawl *pawl, struct pawl_str task_id, struct pawl_arena *keep,
+                                     struct pawl_checkpoints *out, struct pawl_error *err)
+{
+    READ(pawl_read_checkpoints(reader, task_id, keep, out, err));
+}
+
+enum pawl_code pawl_task_logs(struct pawl *pawl, struct pawl_str task_id, int64_t after_number,
+                              int32_t limit, struct pawl_arena *keep, struct pawl_log_lines *out,
+                              struct pawl_error *err)
+{
+    READ(pawl_read_logs(reader, task_id, after_number, limit, keep, out, err));
+}
+
+enum pawl_code pawl_task_late_results(struct pawl *pawl, struct pawl_str task_id, struct pawl_arena *keep,
+                                      struct pawl_late_results *out, struct pawl_error *err)
+{
+    READ(pawl_read_late(reader, task_id, keep, out, err));
+}
+
+enum pawl_code pawl_queue_list(struct pawl *pawl, struct pawl_arena *keep, struct pawl_queues *out,
+                               struct pawl_error *err)
+{
+    READ(pawl_read_queues(reader, keep, out, err));
+}
+
+enum pawl_code pawl_events_read(struct pawl *pawl, int64_t after_position, int32_t limit,
+                                struct pawl_arena *keep, struct pawl_events *out, struct pawl_error *err)
+{
+    READ(pawl_read_events(reader, after_position, limit, keep, out, err));
+}
+
+/* ---- Consumers, who may wait ---- */
+
+static enum pawl_code read_consumer(struct pawl *pawl, struct pawl_str name, int32_t limit,
+                                    struct pawl_arena *keep, struct pawl_events *out,
+                                    struct pawl_error *err)
+{
+    READ(pawl_read_consumer(reader, name, limit, keep, out, err));
+}
+
+static enum pawl_code open_consumer(struct pawl *pawl, struct pawl_str name, struct pawl_error *err)
+{
+    struct pawl_request request;
+    struct pawl_arena *scratch;
+    pawl_request_init(&request, PAWL_COMMAND_CONSUMER_OPEN);
+    request.command.ask.acknowledge.consumer = name;
+    enum pawl_code code = pawl_arena_open(&scratch, 0);
+    if (code != PAWL_OK) return pawl_error_set(err, code, "no memory to check the call");
+    code = pawl_check_command(&request.command, scratch, err);
+    pawl_arena_close(scratch);
+    return code != PAWL_OK ? code : pawl_engine_ask(pawl, &request, err);
+}
+
+static uint64_t change_count(struct pawl *pawl)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    uint64_t count = pawl->change_count;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    return count;
+}
+
+/* Waits until something was committed after `seen`; false when the time is up or the handle closes. */
+static bool wait_for_change(struct pawl *pawl, uint64_t seen, const struct timespec *until)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    int waited = 0;
+    while (pawl->change_count == seen && !pawl->is_stopping && waited == 0) {
+        waited = pthread_cond_timedwait(&pawl->changed, &pawl->lock, until);
+    }
+    bool is_changed = pawl->change_count != seen && !pawl->is_stopping;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    return is_changed;
+}
+
+enum pawl_code pawl_consumer_read(struct pawl *pawl, struct pawl_str consumer, int32_t limit,
+                                  int64_t wait_ms, struct pawl_arena *keep, struct pawl_events *out,
+                                  struct pawl_error *err)
+{
+    if (pawl == NULL || keep == NULL || out == NULL) {
+        return pawl_error_set(err, PAWL_MISUSE, "pawl, keep and out are needed");
+    }
+    if (wait_ms < 0 || wait_ms > PAWL_WAIT_MS_MAX) {
+        return pawl_error_set(err, PAWL_INVALID, "wait_ms: %lld is not from 0 to %d", (long long)wait_ms,
+                              PAWL_WAIT_MS_MAX);
+    }
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(wait_ms / 1000);
+    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    for (;;) {
+        uint64_t seen = change_count(pawl);
+        enum pawl_code code = read_consumer(pawl, consumer, limit, keep, out, err);
+        if (code == PAWL_NOT_FOUND) {
+            code = open_consumer(pawl, consumer, err);
+            if (code == PAWL_OK) code = read_consumer(pawl, consumer, limit, keep, out, err);
+        }
+        bool is_empty = code == PAWL_OK && out->count == 0;
+        if (!is_empty || wait_ms == 0 || pawl->is_driven) return code;
+        if (!wait_for_change(pawl, seen, &until)) return PAWL_OK;
+    }
+}

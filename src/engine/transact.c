@@ -1,0 +1,577 @@
+/* One step: what has come due and what has arrived, in one transaction and in two halves. First due rows and
+ * commands in order of arrival; then, on the ready index as just saved, claims only. The commit is the group
+ * commit: while it waits for the disk the next step's commands gather.
+ *
+ * Loading runs in rounds. A command that meets a row not loaded leaves nothing behind and runs again after
+ * the next round, which loads all that was missing at once. Commands on the same task never overtake.
+ *
+ * If the transaction fails it is rolled back and its commands run again one by one, so that only the guilty
+ * one gets the error. Runs on the engine's thread, or on the caller's of a driven handle. */
+#include "engine/engine.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "base/utf8.h"
+#include "core/limits.h"
+#include "engine/listen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct pawl_str none = {0};
+
+enum {
+    CONTINUATIONS_AT_ONCE = 8, /* each is a slice of up to PAWL_SLICE_ROWS_MAX rows */
+    RACES_MAX = 8,             /* PostgreSQL: lost races before the callers are told BUSY */
+};
+
+/* What a command of this step has caused, until the commit makes it so. */
+struct caused_here {
+    struct caused_here *next;
+    int64_t key;
+    struct pawl_request *origin;
+};
+
+struct transaction {
+    struct pawl *pawl;
+    struct pawl_head head;
+    struct pawl_step step;
+    struct pawl_requests urgent; /* the engine's own: due rows and continuations; in the step's arena */
+    struct pawl_requests work;   /* the first half; on success only what has to run again is left */
+    struct pawl_requests claims; /* the second half */
+    struct pawl_requests done;
+    struct caused_here *caused;
+    struct pawl_requests continued; /* CONTINUE requests that have run */
+    bool is_due_read;
+};
+
+/* ---- The engine's own commands ---- */
+
+static struct pawl_request *own_request(struct transaction *t, enum pawl_command_kind kind,
+                                        int64_t number)
+{
+    struct pawl_request *request = pawl_arena_take(t->step.set.arena, sizeof *request);
+    if (request == NULL) {
+        t->step.set.is_full = true;
+        return NULL;
+    }
+    request->command.kind = kind;
+    request->command.number = number;
+    pawl_requests_add(&t->urgent, request);
+    return request;
+}
+
+/* Rows that were loaded and turn out to be due come first, whoever loaded them. */
+static void schedule_due(struct transaction *t)
+{
+    struct pawl_append *loaded = &t->step.set.loaded_tasks;
+    for (size_t i = 0; i < loaded->count; i++) {
+        const struct pawl_entry *entry = ((struct pawl_entry *const *)loaded->items)[i];
+        const struct pawl_task_row *task = entry->row;
+        if (task == NULL || task->due_at_ms == 0 || task->due_at_ms > t->head.now_ms) continue;
+        (void)own_request(t, PAWL_COMMAND_DUE, task->key);
+    }
+    loaded->count = 0;
+}
+
+static bool is_own_continuation(const struct pawl *pawl, int64_t key)
+{
+    for (size_t i = 0; i < pawl->caused_count; i++) {
+        if (pawl->caused[i].key == key) return true;
+    }
+    return false;
+}
+
+static void schedule_continuation(struct transaction *t, int64_t key)
+{
+    struct pawl_request *request = own_request(t, PAWL_COMMAND_CONTINUE, key);
+    if (request != NULL) request->own_continuation = key;
+}
+
+/* Continuations this handle has caused, then, where it runs timers, anybody's. */
+static enum pawl_code schedule_continuations(struct transaction *t, struct pawl_error *err)
+{
+    struct pawl *pawl = t->pawl;
+    size_t count = 0;
+    for (size_t i = 0; i < pawl->caused_count && count < CONTINUATIONS_AT_ONCE; i++, count++) {
+        schedule_continuation(t, pawl->caused[i].key);
+    }
+    if (!pawl->has_timers) return PAWL_OK;
+    struct pawl_entry *list =
+        pawl_set_look(&t->step.set, PAWL_LOOK_CONTINUATIONS, 0, none, 0, CONTINUATIONS_AT_ONCE);
+    struct pawl_entry *due = pawl_set_look(&t->step.set, PAWL_LOOK_DUE, 0, none, t->head.now_ms,
+                                           PAWL_STEP_DUE_MAX);
+    if (list == NULL || due == NULL) return PAWL_NO_MEMORY;
+    enum pawl_code code = pawl_store_load(pawl->store, &t->step.set, err);
+    if (code != PAWL_OK) return code;
+    const struct pawl_rows *rows = list->row;
+    for (size_t i = 0; i < rows->count && count < CONTINUATIONS_AT_ONCE; i++) {
+        int64_t key = ((const struct pawl_continuation_row *)rows->rows)[i].key;
+        if (is_own_continuation(pawl, key)) continue;
+        schedule_continuation(t, key);
+        count++;
+    }
+    t->is_due_read = true;
+    schedule_due(t);
+    return PAWL_OK;
+}
+
+/* ---- Running ---- */
+
+/* The ids of tasks whose earlier command has to run again: later ones wait. */
+static bool waits_behind(struct pawl_map *held, const struct pawl_request *request)
+{
+    struct pawl_str id = request->command.task_id;
+    return id.len > 0 && pawl_map_at(held, 0, 0, id) != NULL;
+}
+
+static void hold_back(struct transaction *t, struct pawl_map *held, const struct pawl_request *request)
+{
+    struct pawl_str id = request->command.task_id;
+    if (id.len == 0) return;
+    void **slot = pawl_map_put(held, 0, 0, id);
+    if (slot == NULL) {
+        t->step.set.is_full = true;
+    } else {
+        *slot = held;
+    }
+}
+
+static struct pawl_request *origin_of(const struct pawl *pawl, struct pawl_request *request)
+{
+    if (request->command.kind == PAWL_COMMAND_DUE) return NULL;
+    if (request->command.kind != PAWL_COMMAND_CONTINUE) return request;
+    for (size_t i = 0; i < pawl->caused_count; i++) {
+        if (pawl->caused[i].key == request->own_continuation) return pawl->caused[i].origin;
+    }
+    return NULL;
+}
+
+static void note_caused(struct transaction *t, struct pawl_request *request, size_t first)
+{
+    for (size_t i = first; i < t->step.caused.count; i++) {
+        struct caused_here *caused = pawl_arena_take(t->step.set.arena, sizeof *caused);
+        if (caused == NULL) {
+            t->step.set.is_full = true;
+            return;
+        }
+        caused->key = *((int64_t *const *)t->step.caused.items)[i];
+        caused->origin = origin_of(t->pawl, request);
+        caused->next = t->caused;
+        t->caused = caused;
+    }
+}
+
+static bool run_one(struct transaction *t, struct pawl_request *request)
+{
+    size_t caused = t->step.caused.count;
+    if (request->command.keep != NULL) {
+        pawl_arena_rewind(request->command.keep, request->keep_mark);
+    }
+    if (request->command.kind == PAWL_COMMAND_ACKNOWLEDGE) {
+        request->command.ask.acknowledge.position = pawl_event_id_position(
+            t->head.store_id, request->command.ask.acknowledge.event_id);
+    }
+    if (pawl_step_run(&t->step, &request->command) == PAWL_NEED) return false;
+    note_caused(t, request, caused);
+    request->is_done = true;
+    return true;
+}
+
+/* Runs each request of a list once; those that are through go to `done`. Returns how many. */
+static size_t pass(struct transaction *t, struct pawl_requests *list, struct pawl_requests *done)
+{
+    struct pawl_requests again = {0};
+    struct pawl_map held;
+    pawl_map_init(&held, t->step.set.arena);
+    size_t count = 0;
+    for (struct pawl_request *request; (request = pawl_requests_take(list)) != NULL;) {
+        bool is_through = !t->step.set.is_full && !waits_behind(&held, request) && run_one(t, request);
+        if (is_through) {
+            pawl_requests_add(done, request);
+            count++;
+        } else {
+            hold_back(t, &held, request);
+            pawl_requests_add(&again, request);
+        }
+    }
+    *list = again;
+    return count;
+}
+
+/* Runs a half to its end, or to its last round. */
+static enum pawl_code run_half(struct transaction *t, struct pawl_requests *list, bool is_last_chance,
+                               struct pawl_error *err)
+{
+    int rounds_max = is_last_chance ? PAWL_STEP_ROUNDS_MAX * 8 : PAWL_STEP_ROUNDS_MAX;
+    for (int round = 0; round < rounds_max; round++) {
+        size_t moved = 0;
+        if (t->urgent.count > 0) moved += pass(t, &t->urgent, &t->continued);
+        moved += pass(t, list, &t->done);
+        if (t->step.set.is_full) {
+            enum pawl_code code = pawl_arena_code(t->step.set.arena);
+            return pawl_error_set(err, code == PAWL_OK ? PAWL_NO_MEMORY : code,
+                                  "the step has no more memory");
+        }
+        if (t->step.set.wanted.count > 0) {
+            enum pawl_code code = pawl_store_load(t->pawl->store, &t->step.set, err);
+            if (code != PAWL_OK) return code;
+            schedule_due(t);
+            continue;
+        }
+        if ((list->count == 0 && t->urgent.count == 0) || moved == 0) break;
+    }
+    return PAWL_OK;
+}
+
+static int32_t wanted_by(const struct pawl_requests *claims)
+{
+    int64_t wanted = 0;
+    for (const struct pawl_request *claim = claims->first; claim != NULL; claim = claim->next) {
+        int32_t max = claim->command.ask.claim.ask->max;
+        wanted += max == 0 ? 1 : max;
+    }
+    return wanted < PAWL_BATCH_MAX ? (int32_t)wanted : PAWL_BATCH_MAX;
+}
+
+/* Queue names are for people: looked up only when somebody listens. */
+static enum pawl_code name_queues(struct transaction *t, struct pawl_error *err)
+{
+    struct pawl_append *events = &t->step.set.appends[PAWL_APPEND_EVENT];
+    for (int turn = 0; turn < 2; turn++) {
+        for (size_t i = 0; i < events->count; i++) {
+            struct pawl_event_new *event = ((struct pawl_event_new *const *)events->items)[i];
+            struct pawl_entry *queue =
+                pawl_set_look(&t->step.set, PAWL_LOOK_QUEUE, event->task->queue, none, 0, 0);
+            if (queue == NULL || !queue->is_loaded || queue->row == NULL) continue;
+            event->queue_name = ((const struct pawl_queue_row *)queue->row)->name;
+        }
+        if (t->step.set.wanted.count == 0) break;
+        enum pawl_code code = pawl_store_load(t->pawl->store, &t->step.set, err);
+        if (code != PAWL_OK) return code;
+    }
+    return PAWL_OK;
+}
+
+static void call_on_completed(struct transaction *t)
+{
+    struct pawl *pawl = t->pawl;
+    const struct pawl_append *events = &t->step.set.appends[PAWL_APPEND_EVENT];
+    for (size_t i = 0; i < events->count; i++) {
+        const struct pawl_event_new *event = ((struct pawl_event_new *const *)events->items)[i];
+        bool is_completion = event->row.type == PAWL_EVENT_COMPLETED ||
+                             event->row.type == PAWL_EVENT_RESOLVED_COMPLETED;
+        if (!is_completion) continue;
+        int64_t key = event->task->key * PAWL_PAYLOAD_KINDS_MAX + PAWL_PAYLOAD_RESULT;
+        struct pawl_str result = none;
+        void **slot = pawl_map_at(&t->step.set.entries, PAWL_LOOK_PAYLOAD, key, none);
+        const struct pawl_entry *entry = slot == NULL ? NULL : *slot;
+        if (entry != NULL && entry->row != NULL) result = *(const struct pawl_str *)entry->row;
+        pawl->on_completed(pawl->on_completed_self, event->task->title,
+                           pawl_utf8_cut_points(result, PAWL_REASON_POINTS));
+    }
+}
+
+static enum pawl_code begin(struct transaction *t, struct pawl_error *err)
+{
+    struct pawl *pawl = t->pawl;
+    enum pawl_code code = pawl_store_begin(pawl->store, &t->head, err);
+    if (code != PAWL_OK) return code;
+    pawl_assert(t->head.store_id.len < sizeof pawl->store_id);
+    memcpy(pawl->store_id, t->head.store_id.ptr, t->head.store_id.len);
+    pawl_set_init(&t->step.set, pawl->arena);
+    t->step.now_ms = t->head.now_ms;
+    t->step.wall_ms = t->head.wall_ms;
+    t->step.random[0] = pawl->env->random(pawl->env->self);
+    t->step.random[1] = pawl->env->random(pawl->env->self);
+    t->step.next_key = t->head.next_key;
+    t->step.head_position = t->head.position;
+    t->step.lease_ms = pawl->lease_ms;
+    return PAWL_OK;
+}
+
+static enum pawl_code run_transaction(struct transaction *t, bool with_parked, bool is_last_chance,
+                                      struct pawl_error *err)
+{
+    struct pawl *pawl = t->pawl;
+    enum pawl_code code = begin(t, err);
+    if (code != PAWL_OK) return code;
+    code = schedule_continuations(t, err);
+    if (code == PAWL_OK) code = run_half(t, &t->work, is_last_chance, err);
+    if (code == PAWL_OK) code = pawl_store_save(pawl->store, &t->step.set, err);
+    if (code == PAWL_OK && (with_parked || t->step.made_ready)) {
+        /* they have waited longest */
+        struct pawl_requests claims = pawl->parked;
+        pawl->parked = (struct pawl_requests){0};
+        for (struct pawl_request *claim; (claim = pawl_requests_take(&t->claims)) != NULL;) {
+            pawl_requests_add(&claims, claim);
+        }
+        t->claims = claims;
+    }
+    if (code == PAWL_OK && t->claims.count > 0) {
+        t->step.ready_limit = wanted_by(&t->claims);
+        code = run_half(t, &t->claims, is_last_chance, err);
+        if (code == PAWL_OK) code = pawl_store_save(pawl->store, &t->step.set, err);
+    }
+    if (code == PAWL_OK && pawl->listening != NULL) code = name_queues(t, err);
+    t->head.next_key = t->step.next_key;
+    if (code == PAWL_OK) code = pawl_store_commit(pawl->store, &t->step.set, &t->head, err);
+    if (code != PAWL_OK && code != PAWL_UNKNOWN_OUTCOME) pawl_store_rollback(pawl->store);
+    return code;
+}
+
+/* ---- After the commit ---- */
+
+static void forget_caused(struct pawl *pawl, int64_t key)
+{
+    for (size_t i = 0; i < pawl->caused_count; i++) {
+        if (pawl->caused[i].key != key) continue;
+        if (pawl->caused[i].origin != NULL) pawl->caused[i].origin->continuations--;
+        pawl->caused[i] = pawl->caused[--pawl->caused_count];
+        return;
+    }
+}
+
+static void remember_caused(struct pawl *pawl, const struct caused_here *caused)
+{
+    if (pawl->caused_count == pawl->caused_room) {
+        size_t room = pawl->caused_room == 0 ? 16 : pawl->caused_room * 2;
+        struct pawl_caused *grown = realloc(pawl->caused, room * sizeof *grown);
+        if (grown == NULL) return; /* its row is due: whoever runs timers goes on with it */
+        pawl->caused = grown;
+        pawl->caused_room = room;
+    }
+    pawl->caused[pawl->caused_count++] = (struct pawl_caused){caused->key, caused->origin};
+    if (caused->origin != NULL) caused->origin->continuations++;
+}
+
+static void settle_continuations(struct transaction *t)
+{
+    struct pawl *pawl = t->pawl;
+    for (const struct caused_here *caused = t->caused; caused != NULL; caused = caused->next) {
+        remember_caused(pawl, caused);
+    }
+    for (struct pawl_request *own = t->continued.first; own != NULL; own = own->next) {
+        if (own->command.kind != PAWL_COMMAND_CONTINUE) continue;
+        struct pawl_request *origin = origin_of(pawl, own);
+        if (origin != NULL && origin->command.kind == PAWL_COMMAND_REDRIVE) {
+            *origin->command.out.count = own->command.done;
+        }
+        if (!own->command.goes_on) forget_caused(pawl, own->own_continuation);
+    }
+}
+
+static bool found_nothing(const struct pawl_request *request)
+{
+    return request->command.kind == PAWL_COMMAND_CLAIM && request->command.code == PAWL_OK &&
+           request->command.out.claimed->count == 0;
+}
+
+/* An answer that may go out now, or has to wait for something. */
+static void answer_or_keep(struct pawl *pawl, struct pawl_request *request)
+{
+    if (found_nothing(request)) {
+        request->command.out.claimed->next_at_ms =
+            pawl->next_due_at_ms == INT64_MAX ? 0 : pawl->next_due_at_ms;
+        if (request->wait_ms > 0 && !pawl->is_driven) {
+            if (request->until_boot_ms == 0) {
+                request->until_boot_ms = pawl->env->boot_ms(pawl->env->self) + request->wait_ms;
+            }
+            pawl_requests_add(&pawl->parked, request);
+            return;
+        }
+    }
+    if (request->continuations > 0) {
+        request->until_boot_ms = pawl->env->boot_ms(pawl->env->self) + PAWL_CONTINUING_MS_MAX;
+        pawl_requests_add(&pawl->going_on, request);
+        return;
+    }
+    pawl_request_answer(request, request->command.code, &request->command.err);
+}
+
+static void answer_gone_on(struct pawl *pawl)
+{
+    struct pawl_requests still = {0};
+    for (struct pawl_request *request; (request = pawl_requests_take(&pawl->going_on)) != NULL;) {
+        if (request->continuations > 0) {
+            pawl_requests_add(&still, request);
+        } else {
+            pawl_request_answer(request, request->command.code, &request->command.err);
+        }
+    }
+    pawl->going_on = still;
+}
+
+static void tell_the_world(struct transaction *t)
+{
+    struct pawl *pawl = t->pawl;
+    (void)pthread_mutex_lock(&pawl->lock);
+    pawl->change_count++;
+    (void)pthread_cond_broadcast(&pawl->changed);
+    (void)pthread_mutex_unlock(&pawl->lock);
+    if (pawl->on_completed != NULL) call_on_completed(t);
+    pawl_listening_tell(pawl->listening, &t->step.set.appends[PAWL_APPEND_EVENT],
+                        pawl_str_of(pawl->store_id));
+}
+
+/* What is due next is known from one plain read a step; the claims that went away empty are told. */
+static void look_ahead(struct pawl *pawl)
+{
+    int64_t due_at_ms;
+    int64_t now_ms;
+    pawl->next_due_at_ms = 0;
+    if (pawl_store_next_due(pawl->store, &due_at_ms, &now_ms, NULL) != PAWL_OK) return;
+    pawl->next_due_at_ms = due_at_ms == 0 ? now_ms : due_at_ms;
+    pawl->store_now_ms = now_ms;
+    int64_t boot_ms = pawl->env->boot_ms(pawl->env->self);
+    pawl->next_due_boot_ms =
+        due_at_ms == INT64_MAX ? INT64_MAX : boot_ms + (due_at_ms > now_ms ? due_at_ms - now_ms : 0);
+}
+
+void pawl_engine_look(struct pawl *pawl, bool *is_worth_a_step)
+{
+    struct pawl_str queues[PAWL_CLAIM_QUEUES_MAX];
+    size_t count = 0;
+    static const struct pawl_str fallback = PAWL_STR_INIT("default");
+    bool is_ready = false;
+    look_ahead(pawl);
+    for (struct pawl_request *claim = pawl->parked.first; claim != NULL; claim = claim->next) {
+        const struct pawl_claim *ask = claim->command.ask.claim.ask;
+        size_t name_count = ask->queue_count == 0 ? 1 : ask->queue_count;
+        const struct pawl_str *names = ask->queue_count == 0 ? &fallback : ask->queues;
+        if (count + name_count > PAWL_CLAIM_QUEUES_MAX) {
+            is_ready = true; /* too many to ask about: the step finds out */
+            break;
+        }
+        memcpy(&queues[count], names, name_count * sizeof *names);
+        count += name_count;
+    }
+    if (!is_ready && count > 0 &&
+        pawl_store_has_ready(pawl->store, queues, count, &is_ready, NULL) != PAWL_OK) {
+        is_ready = true;
+    }
+    bool is_due = pawl->has_timers &&
+                  pawl->next_due_boot_ms <= pawl->env->boot_ms(pawl->env->self);
+    *is_worth_a_step = is_ready || is_due;
+}
+
+static void finish(struct transaction *t)
+{
+    struct pawl *pawl = t->pawl;
+    settle_continuations(t);
+    bool needs_look = pawl->has_timers || pawl->is_driven;
+    for (const struct pawl_request *r = t->done.first; r != NULL; r = r->next) {
+        if (found_nothing(r)) needs_look = true;
+    }
+    if (needs_look) look_ahead(pawl);
+    tell_the_world(t);
+    for (struct pawl_request *request; (request = pawl_requests_take(&t->done)) != NULL;) {
+        if (t->step.was_cut && found_nothing(request)) {
+            pawl_requests_add(&pawl->backlog, request); /* others were served first: once more */
+        } else {
+            answer_or_keep(pawl, request);
+        }
+    }
+    answer_gone_on(pawl);
+    for (struct pawl_request *request; (request = pawl_requests_take(&t->work)) != NULL;) {
+        pawl_requests_add(&pawl->backlog, request);
+    }
+    for (struct pawl_request *request; (request = pawl_requests_take(&t->claims)) != NULL;) {
+        pawl_requests_add(&pawl->backlog, request);
+    }
+}
+
+/* ---- The step ---- */
+
+static void answer_all(struct pawl_requests *list, enum pawl_code code, const struct pawl_error *err)
+{
+    for (struct pawl_request *request; (request = pawl_requests_take(list)) != NULL;) {
+        pawl_request_answer(request, code, err);
+    }
+}
+
+/* Gathers what a failed transaction had in hand, as if it had not been tried. */
+static struct pawl_requests take_back(struct transaction *t)
+{
+    struct pawl_requests all = {0};
+    struct pawl_requests *lists[] = {&t->done, &t->work, &t->claims};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (struct pawl_request *request; (request = pawl_requests_take(lists[i])) != NULL;) {
+            request->is_done = false;
+            if (request->until_boot_ms != 0 && request->command.kind == PAWL_COMMAND_CLAIM) {
+                pawl_requests_add(&t->pawl->parked, request); /* it was parked and still is */
+            } else {
+                pawl_requests_add(&all, request);
+            }
+        }
+    }
+    return all;
+}
+
+static void sort_halves(struct transaction *t, struct pawl_requests *list)
+{
+    for (struct pawl_request *request; (request = pawl_requests_take(list)) != NULL;) {
+        bool is_claim = request->command.kind == PAWL_COMMAND_CLAIM;
+        pawl_requests_add(is_claim ? &t->claims : &t->work, request);
+    }
+}
+
+/* One try at one transaction. On failure *list holds again what had been taken from it. */
+static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, bool with_parked,
+                               bool is_last_chance, struct pawl_error *err)
+{
+    struct transaction t = {.pawl = pawl};
+    pawl_arena_reset(pawl->arena);
+    sort_halves(&t, list);
+    enum pawl_code code =
+        pawl->turn == NULL ? PAWL_OK : pawl_turn_take(pawl->turn, PAWL_TURN_WAIT_MS_MAX, err);
+    if (code == PAWL_OK) {
+        if (pawl->turn != NULL && pawl_turn_drain(pawl->turn)) with_parked = true;
+        code = run_transaction(&t, with_parked, is_last_chance, err);
+        if (code == PAWL_OK) pawl_store_checkpoint(pawl->store);
+        if (pawl->turn != NULL) {
+            if (code == PAWL_OK || code == PAWL_UNKNOWN_OUTCOME) {
+                pawl_turn_ring(pawl->turn);
+                (void)pawl_turn_drain(pawl->turn); /* our own: nobody else can ring now */
+            }
+            pawl_turn_give(pawl->turn);
+        }
+    }
+    if (code == PAWL_OK) {
+        finish(&t);
+    } else {
+        *list = take_back(&t);
+    }
+    return code;
+}
+
+void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_parked)
+{
+    struct pawl_error err = {0};
+    enum pawl_code code = PAWL_BUSY;
+    for (int race = 0; race < RACES_MAX && code == PAWL_BUSY; race++) {
+        code = try_once(pawl, list, with_parked, list->count <= 1, &err);
+        if (pawl->turn != NULL) break; /* SQLite: BUSY is a turn that did not come */
+    }
+    if (code == PAWL_OK) return;
+
+    if (list->count == 0) {
+        /* the engine's own work failed: nobody to tell but the log */
+        pawl_log_write(&pawl->log, PAWL_LOG_WARN, "step.failed",
+                       PAWL_TEXT("code", pawl_str_of(pawl_code_name(code))),
+                       PAWL_TEXT("error", pawl_str_of(err.text)));
+        pawl->no_step_until_boot_ms = pawl->env->boot_ms(pawl->env->self) + 1000;
+        return;
+    }
+    if (code == PAWL_BUSY || code == PAWL_UNKNOWN_OUTCOME || list->count == 1) {
+        answer_all(list, code, &err);
+        return;
+    }
+    /* one by one: only the guilty one gets the error */
+    for (struct pawl_request *request; (request = pawl_requests_take(list)) != NULL;) {
+        struct pawl_requests alone = {0};
+        pawl_requests_add(&alone, request);
+        pawl_engine_step(pawl, &alone, false);
+    }
+}

@@ -1,0 +1,306 @@
+#include "engine/turn.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { QUEUE_BYTE = 0, TURN_BYTE = 1 };
+
+enum waiting {
+    WAITING_FOR_NOTHING, /* the engine may try the locks itself */
+    WAITING_FOR_TURN,    /* the waiter blocks in the kernel; the locks are its business */
+    WAITING_IS_OVER,     /* the waiter has taken the turn, for whoever wants it */
+    WAITING_HAS_FAILED
+};
+
+struct pawl_turn {
+    char *path; /* owned */
+    int fd;
+    int inotify_fd;
+    int late_fd; /* eventfd: the waiter has the turn */
+    bool holds;
+
+    bool has_waiter;
+    pthread_t waiter;
+    pthread_mutex_t lock; /* guards `waiting` */
+    pthread_cond_t asked;
+    pthread_cond_t answered;
+    enum waiting waiting;
+};
+
+/* One lock of one byte. Returns 0 or an errno. */
+static int lock_byte(int fd, int how, short kind, off_t byte)
+{
+    struct flock range = {.l_type = kind, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
+    int got;
+    do {
+        got = fcntl(fd, how, &range);
+    } while (got != 0 && errno == EINTR);
+    return got == 0 ? 0 : errno;
+}
+
+/* The turnstile: 0, then 1, give back 0. Blocking if `how` says so. */
+static int pass_turnstile(int fd, int how)
+{
+    int fault = lock_byte(fd, how, F_WRLCK, QUEUE_BYTE);
+    if (fault != 0) return fault;
+    fault = lock_byte(fd, how, F_WRLCK, TURN_BYTE);
+    (void)lock_byte(fd, F_OFD_SETLK, F_UNLCK, QUEUE_BYTE); /* unlocking cannot be refused */
+    return fault;
+}
+
+static void unlock(void *lock)
+{
+    (void)pthread_mutex_unlock(lock);
+}
+
+/* Waits on the engine's behalf: the kernel's queue is the only fair one, and it knows no time-out. Blocking
+ * in fcntl is a cancellation point; nothing is held there that would be lost. */
+static void *wait_for_turns(void *argument)
+{
+    struct pawl_turn *turn = argument;
+    for (;;) {
+        (void)pthread_mutex_lock(&turn->lock);
+        pthread_cleanup_push(unlock, &turn->lock);
+        while (turn->waiting != WAITING_FOR_TURN) (void)pthread_cond_wait(&turn->asked, &turn->lock);
+        pthread_cleanup_pop(1);
+
+        int fault = pass_turnstile(turn->fd, F_OFD_SETLKW);
+
+        int could_cancel;
+        (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &could_cancel);
+        (void)pthread_mutex_lock(&turn->lock);
+        turn->waiting = fault == 0 ? WAITING_IS_OVER : WAITING_HAS_FAILED;
+        (void)pthread_cond_signal(&turn->answered);
+        (void)pthread_mutex_unlock(&turn->lock);
+        uint64_t one = 1;
+        (void)!write(turn->late_fd, &one, sizeof one); /* a full counter is readable all the same */
+        (void)pthread_setcancelstate(could_cancel, NULL);
+    }
+    return NULL;
+}
+
+static enum pawl_code io_error(struct pawl_error *err, const char *what, const char *path)
+{
+    return pawl_error_set(err, PAWL_IO, "%s %s: %s", what, path, strerror(errno));
+}
+
+/* Opens the file and watches it. */
+static enum pawl_code attach(struct pawl_turn *turn, struct pawl_error *err)
+{
+    turn->fd = open(turn->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (turn->fd < 0) return io_error(err, "cannot open", turn->path);
+    turn->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (turn->inotify_fd < 0 ||
+        inotify_add_watch(turn->inotify_fd, turn->path, IN_MODIFY | IN_CLOSE_WRITE) < 0) {
+        return io_error(err, "cannot watch", turn->path);
+    }
+    return PAWL_OK;
+}
+
+static void detach(struct pawl_turn *turn)
+{
+    if (turn->fd >= 0) (void)close(turn->fd); /* gives back every lock of this open file */
+    if (turn->inotify_fd >= 0) (void)close(turn->inotify_fd);
+    turn->fd = -1;
+    turn->inotify_fd = -1;
+}
+
+static bool start_waiter(struct pawl_turn *turn)
+{
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&turn->lock, NULL);
+    (void)pthread_cond_init(&turn->asked, NULL);
+    (void)pthread_cond_init(&turn->answered, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    turn->has_waiter = pthread_create(&turn->waiter, NULL, wait_for_turns, turn) == 0;
+    return turn->has_waiter;
+}
+
+enum pawl_code pawl_turn_open(struct pawl_turn **out, struct pawl_str db_path, bool has_waiter,
+                              struct pawl_error *err)
+{
+    static const char suffix[] = "-turn";
+    struct pawl_turn *turn = calloc(1, sizeof *turn);
+    if (turn == NULL) return pawl_error_set(err, PAWL_NO_MEMORY, "no memory for the turn");
+    turn->fd = -1;
+    turn->inotify_fd = -1;
+    turn->late_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    turn->path = malloc(db_path.len + sizeof suffix);
+    enum pawl_code code = PAWL_OK;
+    if (turn->path == NULL) {
+        code = pawl_error_set(err, PAWL_NO_MEMORY, "no memory for the turn");
+    } else {
+        memcpy(turn->path, db_path.ptr, db_path.len);
+        memcpy(turn->path + db_path.len, suffix, sizeof suffix);
+        code = turn->late_fd < 0 ? io_error(err, "no eventfd for", turn->path) : attach(turn, err);
+    }
+    if (code == PAWL_OK && has_waiter && !start_waiter(turn)) {
+        code = pawl_error_set(err, PAWL_NO_MEMORY, "cannot start a thread");
+    }
+    if (code != PAWL_OK) {
+        pawl_turn_close(turn);
+        return code;
+    }
+    *out = turn;
+    return PAWL_OK;
+}
+
+void pawl_turn_close(struct pawl_turn *turn)
+{
+    if (turn == NULL) return;
+    if (turn->has_waiter) {
+        (void)pthread_cancel(turn->waiter);
+        (void)pthread_join(turn->waiter, NULL);
+        (void)pthread_mutex_destroy(&turn->lock);
+        (void)pthread_cond_destroy(&turn->asked);
+        (void)pthread_cond_destroy(&turn->answered);
+    }
+    detach(turn);
+    if (turn->late_fd >= 0) (void)close(turn->late_fd);
+    free(turn->path);
+    free(turn);
+}
+
+/* The waiter blocks until it has the turn; we wait for it with a bound. */
+static enum pawl_code take_by_waiter(struct pawl_turn *turn, int64_t wait_ms)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(wait_ms / 1000);
+    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    (void)pthread_mutex_lock(&turn->lock);
+    if (turn->waiting == WAITING_FOR_NOTHING) {
+        turn->waiting = WAITING_FOR_TURN;
+        (void)pthread_cond_signal(&turn->asked);
+    }
+    int waited = 0;
+    while (turn->waiting == WAITING_FOR_TURN && waited == 0) {
+        waited = pthread_cond_timedwait(&turn->answered, &turn->lock, &until);
+    }
+    enum pawl_code code = turn->waiting == WAITING_IS_OVER      ? PAWL_OK
+                          : turn->waiting == WAITING_HAS_FAILED ? PAWL_IO
+                                                                : PAWL_BUSY;
+    if (code != PAWL_BUSY) turn->waiting = WAITING_FOR_NOTHING;
+    (void)pthread_mutex_unlock(&turn->lock);
+    if (code != PAWL_BUSY) {
+        uint64_t count;
+        (void)!read(turn->late_fd, &count, sizeof count); /* it is taken: nothing is late */
+    }
+    return code;
+}
+
+/* Without a thread of our own: trying, with short pauses. Not fair, but a driven host has one thread. */
+static enum pawl_code take_by_trying(struct pawl_turn *turn, int64_t wait_ms)
+{
+    const struct timespec pause = {.tv_nsec = 500000};
+    for (int64_t tries = wait_ms * 2; tries > 0; tries--) {
+        int fault = pass_turnstile(turn->fd, F_OFD_SETLK);
+        if (fault == 0) return PAWL_OK;
+        if (fault != EAGAIN && fault != EACCES) return PAWL_IO;
+        (void)nanosleep(&pause, NULL);
+    }
+    return PAWL_BUSY;
+}
+
+static bool is_waiting(struct pawl_turn *turn)
+{
+    if (!turn->has_waiter) return false;
+    (void)pthread_mutex_lock(&turn->lock);
+    bool waits = turn->waiting != WAITING_FOR_NOTHING;
+    (void)pthread_mutex_unlock(&turn->lock);
+    return waits;
+}
+
+/* Whether the path still names the file we hold; somebody may have moved the database and its companions. */
+static bool is_same_file(const struct pawl_turn *turn)
+{
+    struct stat held;
+    struct stat named;
+    return fstat(turn->fd, &held) == 0 && stat(turn->path, &named) == 0 &&
+           held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+enum pawl_code pawl_turn_take(struct pawl_turn *turn, int64_t wait_ms, struct pawl_error *err)
+{
+    pawl_assert(!turn->holds);
+    enum pawl_code code = PAWL_BUSY;
+    if (!is_waiting(turn) && pass_turnstile(turn->fd, F_OFD_SETLK) == 0) {
+        code = PAWL_OK;
+    } else if (turn->has_waiter) {
+        code = take_by_waiter(turn, wait_ms);
+    } else {
+        code = take_by_trying(turn, wait_ms);
+    }
+    if (code == PAWL_BUSY) {
+        return pawl_error_set(err, PAWL_BUSY, "another process has held %s for %lld ms", turn->path,
+                              (long long)wait_ms);
+    }
+    if (code != PAWL_OK) return pawl_error_set(err, PAWL_IO, "cannot lock %s", turn->path);
+    turn->holds = true;
+    if (!is_same_file(turn)) {
+        pawl_turn_give(turn);
+        return pawl_error_set(err, PAWL_IO, "%s has been replaced; open the store anew", turn->path);
+    }
+    return PAWL_OK;
+}
+
+void pawl_turn_give(struct pawl_turn *turn)
+{
+    if (!turn->holds) return;
+    (void)lock_byte(turn->fd, F_OFD_SETLK, F_UNLCK, TURN_BYTE); /* unlocking cannot be refused */
+    turn->holds = false;
+}
+
+void pawl_turn_settle(struct pawl_turn *turn)
+{
+    uint64_t count;
+    (void)!read(turn->late_fd, &count, sizeof count);
+    if (!turn->has_waiter || turn->holds) return;
+    (void)pthread_mutex_lock(&turn->lock);
+    bool came = turn->waiting == WAITING_IS_OVER;
+    if (turn->waiting != WAITING_FOR_TURN) turn->waiting = WAITING_FOR_NOTHING;
+    (void)pthread_mutex_unlock(&turn->lock);
+    if (came) (void)lock_byte(turn->fd, F_OFD_SETLK, F_UNLCK, TURN_BYTE);
+}
+
+void pawl_turn_ring(struct pawl_turn *turn)
+{
+    pawl_assert(turn->holds);
+    (void)!pwrite(turn->fd, "", 1, 0); /* a full disk costs the others their wake-up, not their data */
+}
+
+int pawl_turn_bell_fd(const struct pawl_turn *turn)
+{
+    return turn->inotify_fd;
+}
+
+int pawl_turn_late_fd(const struct pawl_turn *turn)
+{
+    return turn->late_fd;
+}
+
+bool pawl_turn_drain(struct pawl_turn *turn)
+{
+    char events[4096];
+    bool rang = false;
+    while (read(turn->inotify_fd, events, sizeof events) > 0) rang = true;
+    return rang;
+}
