@@ -49,7 +49,8 @@ enum pawl_look {
 struct pawl_rows {
     void *rows; /* array; the row type is the look's */
     size_t count;
-    size_t next; /* READY: rows before it have been given out */
+    size_t next;        /* READY: rows before it have been given out */
+    bool is_looked_at;  /* READY: what belongs to its rows has been asked for */
 };
 
 struct pawl_entry {

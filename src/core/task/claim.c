@@ -132,11 +132,15 @@ static bool is_repeat(const struct pawl_claim *ask, const struct pawl_worker_row
     return ask->request_id.len > 0 && pawl_str_equal(ask->request_id, worker->request_id);
 }
 
-/* The grants of the same request, as far as they still hold; the entries are written to `held`. */
+/* The grants of the same request, as far as they still hold: their entries, in the arena. */
 static size_t granted_before(struct pawl_step *step, const struct pawl_worker_row *worker,
-                             struct pawl_entry **held)
+                             struct pawl_entry ***out)
 {
     size_t count = 0;
+    struct pawl_entry **held =
+        pawl_step_take(step, (worker->granted.len / sizeof(struct pawl_granted) + 1) * sizeof *held);
+    if (held == NULL) return 0;
+    *out = held;
     for (size_t i = 0; i < worker->granted.len / sizeof(struct pawl_granted); i++) {
         struct pawl_granted granted;
         memcpy(&granted, worker->granted.ptr + i * sizeof granted, sizeof granted);
@@ -162,8 +166,8 @@ enum pawl_code pawl_rule_start(struct pawl_step *step, struct pawl_command *comm
     if (worker == NULL) return PAWL_BUSY;
     look_at_body(step, task);
     if (is_repeat(ask, worker->row)) {
-        struct pawl_entry *held[PAWL_BATCH_MAX];
-        size_t count = granted_before(step, worker->row, held);
+        struct pawl_entry **held = NULL;
+        size_t count = granted_before(step, worker->row, &held);
         if (count == 1 && held[0] == entry && !step->set.is_short) {
             tell_grant(step, command, task, ask->worker_id, command->out.grant);
             return pawl_reply_code(command);
@@ -220,8 +224,15 @@ enum pawl_code pawl_rule_start(struct pawl_step *step, struct pawl_command *comm
 /* One queue of a claim: its ready rows, read when the step's first half was saved. */
 struct source {
     struct pawl_rows *ready;
+    size_t began_at; /* ready->next when this claim began */
     bool is_cut; /* the list ended at its limit: the queue may hold more */
 };
+
+/* The claim is undone: what it picked is there for the next one. */
+static void put_back(struct source *sources, size_t count)
+{
+    for (size_t i = 0; i < count; i++) sources[i].ready->next = sources[i].began_at;
+}
 
 /* The best row left of a source: still QUEUED and wanted; NULL if there is none. */
 static struct pawl_entry *source_head(struct pawl_step *step, struct source *source,
@@ -240,6 +251,22 @@ static struct pawl_entry *source_head(struct pawl_step *step, struct source *sou
     return NULL;
 }
 
+/* Asks for the bodies of all that may be given out at once: one by one, each claim of a step would cost a
+ * round of its own. What is beyond the budget is asked for when its turn comes. */
+static void look_ahead(struct pawl_step *step, struct pawl_rows *ready)
+{
+    int64_t bytes = 0;
+    ready->is_looked_at = true;
+    for (size_t i = 0; i < ready->count; i++) {
+        struct pawl_entry *entry = pawl_set_task(&step->set, ((const int64_t *)ready->rows)[i]);
+        if (entry == NULL || !entry->is_loaded || entry->row == NULL) continue;
+        const struct pawl_task_row *task = entry->row;
+        bytes += task->payload_bytes + task->checkpoint_bytes;
+        if (bytes > PAWL_CLAIM_BYTES_MAX) return;
+        look_at_body(step, task);
+    }
+}
+
 /* The asked queues that exist and are not paused. */
 static size_t open_sources(struct pawl_step *step, const struct pawl_claim *ask, struct source *sources)
 {
@@ -256,10 +283,17 @@ static size_t open_sources(struct pawl_step *step, const struct pawl_claim *ask,
             pawl_set_look(&step->set, PAWL_LOOK_READY, key, none, 0, step->ready_limit);
         if (list == NULL || !list->is_loaded) continue;
         struct pawl_rows *rows = list->row;
-        sources[count++] =
-            (struct source){.ready = rows, .is_cut = rows->count == (size_t)list->limit};
+        if (!rows->is_looked_at) look_ahead(step, rows);
+        sources[count++] = (struct source){.ready = rows,
+                                           .began_at = rows->next,
+                                           .is_cut = rows->count == (size_t)list->limit};
     }
     return count;
+}
+
+static size_t max_of(const struct pawl_claim *ask)
+{
+    return ask->max == 0 ? 1 : (size_t)ask->max;
 }
 
 /* Picks the best ready tasks of all sources into `picked`, bounded in number and bytes. The heads' ranks
@@ -267,7 +301,7 @@ static size_t open_sources(struct pawl_step *step, const struct pawl_claim *ask,
 static size_t pick(struct pawl_step *step, const struct pawl_claim *ask, struct source *sources,
                    size_t source_count, struct pawl_entry **picked)
 {
-    size_t max = ask->max == 0 ? 1 : (size_t)ask->max;
+    size_t max = max_of(ask);
     size_t count = 0;
     int64_t bytes = 0;
     while (count < max) {
@@ -296,7 +330,8 @@ enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *comm
 {
     const struct pawl_claim *ask = command->ask.claim.ask;
     struct pawl_claimed *out = command->out.claimed;
-    struct pawl_entry *picked[PAWL_BATCH_MAX];
+    struct pawl_entry **picked = pawl_step_take(step, max_of(ask) * sizeof(struct pawl_entry *));
+    struct pawl_granted *granted = pawl_step_take(step, max_of(ask) * sizeof *granted);
     size_t count = 0;
 
     int64_t worker_key = pawl_worker_key(step, ask->worker_id);
@@ -306,20 +341,18 @@ enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *comm
     bool is_again = known != NULL && known->is_loaded && known->row != NULL &&
                     is_repeat(ask, known->row);
     struct source *sources = pawl_step_take(step, (ask->queue_count + 1) * sizeof *sources);
-    if (sources == NULL) return PAWL_NO_MEMORY;
+    if (picked == NULL || granted == NULL || sources == NULL) return PAWL_NO_MEMORY;
     size_t source_count = 0;
-    size_t nexts[PAWL_CLAIM_QUEUES_MAX];
     if (is_again) {
-        count = granted_before(step, known->row, picked);
+        count = granted_before(step, known->row, &picked);
     } else {
         source_count = open_sources(step, ask, sources);
         if (step->set.is_short) return PAWL_BUSY;
-        for (size_t i = 0; i < source_count; i++) nexts[i] = sources[i].ready->next;
         count = pick(step, ask, sources, source_count, picked);
     }
     if (step->set.is_short) {
         /* what was picked is picked again when its body is here */
-        for (size_t i = 0; i < source_count; i++) sources[i].ready->next = nexts[i];
+        put_back(sources, source_count);
         return PAWL_BUSY;
     }
 
@@ -329,7 +362,6 @@ enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *comm
     if (count > 0 && !is_again) {
         struct pawl_entry *worker = need_worker(step, command);
         if (worker == NULL) return PAWL_BUSY;
-        struct pawl_granted granted[PAWL_BATCH_MAX];
         for (size_t i = 0; i < count; i++) {
             grant(step, picked[i], worker->row, ask->lease_ms);
             const struct pawl_task_row *task = picked[i]->row;
@@ -348,7 +380,7 @@ enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *comm
     if (code == PAWL_OK) {
         *out = (struct pawl_claimed){.grants = grants, .count = count};
     } else {
-        for (size_t i = 0; i < source_count; i++) sources[i].ready->next = nexts[i];
+        put_back(sources, source_count);
     }
     return code;
 }

@@ -217,13 +217,13 @@ enum pawl_code pawl_rule_late(struct pawl_step *step, struct pawl_command *comma
         .body = pawl_utf8_cut_bytes(outcome.body, PAWL_LATE_RESULT_BYTES_MAX),
     };
     pawl_set_append(&step->set, PAWL_APPEND_LATE, late);
-    *grown = (struct pawl_rows){all, rows->count + 1, 0};
+    *grown = (struct pawl_rows){.rows = all, .count = rows->count + 1};
     if (grown->count > PAWL_LATE_RESULTS_KEPT) {
         int64_t *prune = pawl_step_take(step, sizeof *prune);
         if (prune == NULL) return PAWL_NO_MEMORY;
         *prune = all[0].key;
         pawl_set_append(&step->set, PAWL_APPEND_LATE_PRUNE, prune);
-        *grown = (struct pawl_rows){all + 1, grown->count - 1, 0};
+        *grown = (struct pawl_rows){.rows = all + 1, .count = grown->count - 1};
     }
     pawl_set_know(&step->set, PAWL_LOOK_LATE, task->key, none, grown);
     return PAWL_OK;
