@@ -1,9 +1,10 @@
 /* Durable life cycles in process: each caller is a thread that adds a task, claims one and completes it, one
  * call after another, as an embedding program would. Prints one line:
  *
- *   lifecycles <callers> <seconds> <count> <per second>
+ *   lifecycles <callers> <seconds> <count> <per second> <commands a commit>
  *
  * Use: lifecycle STORE CALLERS SECONDS [QUEUE]. The store may hold anything already. */
+#include "engine/engine.h" /* to count commits */
 #include "pawl.h"
 
 #include <pthread.h>
@@ -121,7 +122,9 @@ int main(int argc, char **argv)
         done += all[i].done;
     }
     double took = now_s() - start;
-    printf("lifecycles %d %.2f %lld %.0f\n", callers, took, (long long)done, (double)done / took);
+    double group = 3.0 * (double)done / (double)(bench.pawl->change_count + 1);
+    printf("lifecycles %d %.2f %lld %.0f %.1f\n", callers, took, (long long)done, (double)done / took,
+           group);
     pawl_close(bench.pawl);
     return 0;
 }
