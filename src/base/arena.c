@@ -65,6 +65,8 @@ enum pawl_code pawl_arena_open(struct pawl_arena **out, size_t budget_bytes)
     struct pawl_arena *arena = calloc(1, sizeof *arena);
     if (arena == NULL) return PAWL_NO_MEMORY;
     arena->budget_bytes = budget_bytes != 0 ? budget_bytes : PAWL_ARENA_BYTES_DEFAULT;
+    /* No object is larger, and a header added to less than this does not overflow. */
+    if (arena->budget_bytes > PTRDIFF_MAX) arena->budget_bytes = PTRDIFF_MAX;
     arena->block_bytes_next = PAWL_ARENA_BLOCK_BYTES_MIN;
     *out = arena;
     return PAWL_OK;

@@ -18,8 +18,7 @@ enum {
     FRACTION_DIGITS_MAX = 9,
 };
 
-/* ---- The calendar ------------------------------------------------------------------------------
- */
+/* ---- The calendar --------------------------------------------------------------------------- */
 
 struct date {
     int32_t year;
@@ -73,8 +72,7 @@ static struct date date_of_days(int64_t days)
     return date;
 }
 
-/* ---- Reading -----------------------------------------------------------------------------------
- */
+/* ---- Reading -------------------------------------------------------------------------------- */
 
 /* What is left of a text. */
 struct cursor {
@@ -198,8 +196,7 @@ void pawl_instant_format(int64_t at_ms, char out[PAWL_INSTANT_TEXT_BYTES_MAX + 1
              (unsigned)(ms / SECOND_MS) % 60, (unsigned)ms % 1000);
 }
 
-/* ---- Durations ---------------------------------------------------------------------------------
- */
+/* ---- Durations ------------------------------------------------------------------------------ */
 
 struct unit {
     const char *name;

@@ -15,6 +15,7 @@
 #include "base/json.h"
 
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json_string.h"
@@ -71,8 +72,7 @@ struct scan {
     struct key keys_own[KEYS_FIRST];
 };
 
-/* ---- Errors: all return NULL, as a position that is none
- * ----------------------------------------- */
+/* ---- Errors: all return NULL, as a position that is none ------------------------------------ */
 
 static const char *no_memory(struct scan *scan)
 {
@@ -119,8 +119,7 @@ static const char *fail_expected(struct scan *scan, const char *at, const char *
     return fail(scan, at, "%s was expected, not '%.*s'", expected, (int)len, at);
 }
 
-/* ---- Strings, numbers, words
- * ---------------------------------------------------------------------- */
+/* ---- Strings, numbers, words ---------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
@@ -226,8 +225,7 @@ static const char *read_word(struct scan *scan, const char *at, struct pawl_str 
     return at + word.len;
 }
 
-/* ---- Keys
- * ----------------------------------------------------------------------------------------- */
+/* ---- Keys ----------------------------------------------------------------------------------- */
 
 /* The raw string of a key on the stack: up to its quote, which is known to be there. */
 static struct pawl_str raw_key(const struct scan *scan, uint32_t at)
@@ -369,8 +367,7 @@ static bool grow_keys(struct scan *scan)
     return true;
 }
 
-/* Puts a key of the newest frame on the stack; NULL, with the error, if the frame has it already.
- */
+/* Puts a key of the newest frame on the stack; NULL if the frame has it already. */
 static const char *add_key(struct scan *scan, struct pawl_str raw)
 {
     uint32_t first = scan->frames[scan->depth - 1].first_key;
@@ -421,8 +418,7 @@ static const char *read_key(struct scan *scan, const char *at)
     return skip_blanks(scan, at + 1);
 }
 
-/* ---- Values
- * --------------------------------------------------------------------------------------- */
+/* ---- Values --------------------------------------------------------------------------------- */
 
 static struct frame *newest_frame(const struct scan *scan)
 {
@@ -609,14 +605,14 @@ enum pawl_code pawl_json_parse(struct pawl_str text, struct pawl_arena *arena,
 enum pawl_code pawl_json_parse_top(struct pawl_str text, int32_t levels, struct pawl_arena *arena,
                                    struct pawl_json **out, struct pawl_error *err)
 {
+    pawl_assert(levels >= 0);
     struct pawl_json *root;
     enum pawl_code code = scan_text(text, levels, arena, &root, err);
     if (code == PAWL_OK) *out = root;
     return code;
 }
 
-/* ---- Nodes
- * ---------------------------------------------------------------------------------------- */
+/* ---- Nodes ---------------------------------------------------------------------------------- */
 
 struct pawl_json *pawl_json_first(const struct pawl_json *container)
 {

@@ -33,7 +33,8 @@ void pawl_db_close(struct pawl_db *db)
     if (db != NULL) db->driver->close(db);
 }
 
-enum pawl_code pawl_db_ask(struct pawl_db *db, const struct pawl_db_ask *ask, struct pawl_error *err)
+enum pawl_code pawl_db_ask(struct pawl_db *db, const struct pawl_db_ask *ask,
+                           struct pawl_error *err)
 {
     enum pawl_code code = before(db, (int32_t)ask->statement, err);
     if (code != PAWL_OK) return code;
@@ -44,11 +45,8 @@ enum pawl_code pawl_db_send(struct pawl_db *db, enum pawl_statement statement,
                             const struct pawl_value *values, size_t count, pawl_on_row *on_row,
                             void *self, struct pawl_error *err)
 {
-    struct pawl_db_ask ask = {.statement = statement,
-                              .values = values,
-                              .count = count,
-                              .on_row = on_row,
-                              .self = self};
+    struct pawl_db_ask ask = {
+        .statement = statement, .values = values, .count = count, .on_row = on_row, .self = self};
     return pawl_db_ask(db, &ask, err);
 }
 
@@ -56,10 +54,8 @@ enum pawl_code pawl_db_change(struct pawl_db *db, enum pawl_statement statement,
                               const struct pawl_value *values, size_t count, bool expects_one,
                               struct pawl_error *err)
 {
-    struct pawl_db_ask ask = {.statement = statement,
-                              .values = values,
-                              .count = count,
-                              .expects_one = expects_one};
+    struct pawl_db_ask ask = {
+        .statement = statement, .values = values, .count = count, .expects_one = expects_one};
     return pawl_db_ask(db, &ask, err);
 }
 
@@ -70,8 +66,7 @@ enum pawl_code pawl_db_flush(struct pawl_db *db, struct pawl_error *err)
 
 enum pawl_code pawl_db_begin(struct pawl_db *db, bool is_write, struct pawl_error *err)
 {
-    enum pawl_code code =
-        before(db, is_write ? PAWL_SQL_BEGIN_WRITE : PAWL_SQL_BEGIN_READ, err);
+    enum pawl_code code = before(db, is_write ? PAWL_SQL_BEGIN_WRITE : PAWL_SQL_BEGIN_READ, err);
     if (code != PAWL_OK) return code;
     return db->driver->begin(db, is_write, err);
 }

@@ -8,13 +8,13 @@
 
 struct pawl_store {
     struct pawl_store_options options; /* target is the one below */
-    char *target; /* owned */
+    char *target;                      /* owned */
     struct pawl_db *db; /* owned; NULL after an unknown outcome, if it could not be opened anew */
     char store_id[PAWL_UUID_BYTES_MAX + 1];
-    int64_t now_ms;      /* of the open transaction */
-    int64_t drift_ms;    /* wall clock minus boot clock, as last seen */
-    bool is_begun;       /* a transaction is open */
-    bool is_dirty;       /* it has written something */
+    int64_t now_ms;   /* of the open transaction */
+    int64_t drift_ms; /* wall clock minus boot clock, as last seen */
+    bool is_begun;    /* a transaction is open */
+    bool is_dirty;    /* it has written something */
     bool is_drift_known;
     bool has_warned_behind;
     bool has_warned_row; /* of a row that is usable with its policy dropped */

@@ -4,9 +4,9 @@
  *    48 bits   number XOR veil(instant)
  *    26 bits   check(instant, number)
  *
- * Veil and check are keyed hashes. Without the check, any UUID would name some number; with it, one in 67
- * million that was made up does, and then the instant has to be the row's own, too. The veil hides how many
- * events a store has had; it is no secret that anything rests on. */
+ * Veil and check are keyed hashes. Without the check, any UUID would name some number; with it, one
+ * in 67 million that was made up does, and then the instant has to be the row's own, too. The veil
+ * hides how many events a store has had; it is no secret that anything rests on. */
 #include "store/id.h"
 
 #include "base/arena.h"
@@ -48,8 +48,8 @@ static uint64_t check(const uint64_t key[2], int64_t at_ms, int64_t number)
     return LOW_BITS(pawl_hasher_end(&hasher), CHECK_BITS);
 }
 
-static struct pawl_str make(enum domain domain, struct pawl_str store_id, int64_t number, int64_t at_ms,
-                            struct pawl_arena *keep)
+static struct pawl_str make(enum domain domain, struct pawl_str store_id, int64_t number,
+                            int64_t at_ms, struct pawl_arena *keep)
 {
     uint64_t key[2];
     make_key(domain, store_id, key);
@@ -58,7 +58,8 @@ static struct pawl_str make(enum domain domain, struct pawl_str store_id, int64_
     uint64_t veiled = (uint64_t)number ^ veil(key, at_ms);
     char text[PAWL_UUID_BYTES_MAX + 1];
     pawl_uuid_make(at_ms, veiled >> LOW_NUMBER_BITS,
-                   LOW_BITS(veiled, LOW_NUMBER_BITS) << CHECK_BITS | check(key, at_ms, number), text);
+                   LOW_BITS(veiled, LOW_NUMBER_BITS) << CHECK_BITS | check(key, at_ms, number),
+                   text);
     return pawl_arena_copy(keep, (struct pawl_str){text, PAWL_UUID_BYTES_MAX});
 }
 

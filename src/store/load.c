@@ -1,12 +1,13 @@
 /* Answers what a set wants.
  *
- * Each wanted entry becomes one statement. All are sent, then flushed, so that the number of round trips to
- * PostgreSQL does not grow with their number; only then are the entries answered, since rows may come at any
- * time between. Rows that came along with another look are entered, and the set keeps its own where it has
- * them: they may be newer.
+ * Each wanted entry becomes one statement. All are sent, then flushed, so that the number of round
+ * trips to PostgreSQL does not grow with their number; only then are the entries answered, since
+ * rows may come at any time between. Rows that came along with another look are entered, and the
+ * set keeps its own where it has them: they may be newer.
  *
- * A row that cannot be read is set aside: a note goes to `quarantine`, and the row is taken out of the indexes
- * by which claims and timers would meet it again. Its task is answered as none; all others go on. */
+ * A row that cannot be read is set aside: a note goes to `quarantine`, and the row is taken out of
+ * the indexes by which claims and timers would meet it again. Its task is answered as none; all
+ * others go on. */
 #include "base/array.h"
 #include "base/assert.h"
 #include "base/error.h"
@@ -35,7 +36,7 @@ struct bad_row {
 struct answer {
     struct load *load;
     struct pawl_entry *entry;
-    void *row;             /* one row */
+    void *row;              /* one row */
     struct pawl_rows *list; /* lists: always there */
     size_t room;
 };
@@ -72,7 +73,8 @@ static void note_bad(struct load *load, const char *table, int64_t key, struct p
     (void)pawl_append_add(&load->bad, load->set->arena, bad); /* the same */
 }
 
-/* ---- Rows as they come ------------------------------------------------------------------------ */
+/* ---- Rows as they come ------------------------------------------------------------------------
+ */
 
 /* Decodes the row and enters it; *out is NULL if it was bad. */
 static enum pawl_code enter_task(struct load *load, const struct pawl_db_row *row,
@@ -84,9 +86,9 @@ static enum pawl_code enter_task(struct load *load, const struct pawl_db_row *ro
     if (task == NULL) return memory(load, err);
     const char *fault = pawl_row_task(row, arena, task);
     if (fault != NULL && pawl_arena_code(arena) == PAWL_OK) {
-        struct pawl_str raw = pawl_arena_format(
-            arena, "state=%" PRId64 " rank=%" PRId64 " due_at_ms=%" PRId64, pawl_db_int64(row, 3),
-            pawl_db_int64(row, 5), pawl_db_int64(row, 6));
+        struct pawl_str raw =
+            pawl_arena_format(arena, "state=%" PRId64 " rank=%" PRId64 " due_at_ms=%" PRId64,
+                              pawl_db_int64(row, 3), pawl_db_int64(row, 5), pawl_db_int64(row, 6));
         note_bad(load, "task", task->key, task->id, raw, fault);
         return memory(load, err);
     }
@@ -107,7 +109,8 @@ static enum pawl_code on_task(void *self, const struct pawl_db_row *row, struct 
     return code;
 }
 
-static enum pawl_code on_task_listed(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+static enum pawl_code on_task_listed(void *self, const struct pawl_db_row *row,
+                                     struct pawl_error *err)
 {
     struct answer *answer = self;
     struct pawl_task_row *task = NULL;
@@ -200,7 +203,8 @@ static enum pawl_code on_continuation(void *self, const struct pawl_db_row *row,
     return memory(load, err);
 }
 
-static enum pawl_code on_dependency(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+static enum pawl_code on_dependency(void *self, const struct pawl_db_row *row,
+                                    struct pawl_error *err)
 {
     struct answer *answer = self;
     struct pawl_dependency_row dependency;
@@ -211,12 +215,14 @@ static enum pawl_code on_dependency(void *self, const struct pawl_db_row *row, s
     return memory(answer->load, err);
 }
 
-static enum pawl_code on_checkpoint(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+static enum pawl_code on_checkpoint(void *self, const struct pawl_db_row *row,
+                                    struct pawl_error *err)
 {
     struct answer *answer = self;
     struct pawl_checkpoint_row *checkpoint =
         pawl_arena_take(answer->load->set->arena, sizeof *checkpoint);
-    if (checkpoint != NULL && pawl_row_checkpoint(row, answer->load->set->arena, checkpoint) == NULL) {
+    if (checkpoint != NULL &&
+        pawl_row_checkpoint(row, answer->load->set->arena, checkpoint) == NULL) {
         answer->row = checkpoint;
     }
     return memory(answer->load, err);
@@ -263,7 +269,8 @@ static enum pawl_code on_log(void *self, const struct pawl_db_row *row, struct p
     return memory(answer->load, err);
 }
 
-/* ---- Looks as statements ---------------------------------------------------------------------- */
+/* ---- Looks as statements ----------------------------------------------------------------------
+ */
 
 struct question {
     enum pawl_statement statement;
@@ -306,7 +313,8 @@ static struct question question_of(const struct pawl_entry *entry)
     case PAWL_LOOK_EVENT:
         return (struct question){PAWL_SQL_EVENT_BY_POSITION, on_event, false, {number}, 1};
     case PAWL_LOOK_ACK:
-        return (struct question){PAWL_SQL_ACKNOWLEDGEMENT_GET, on_number, false, {number, after}, 2};
+        return (struct question){
+            PAWL_SQL_ACKNOWLEDGEMENT_GET, on_number, false, {number, after}, 2};
     case PAWL_LOOK_CURSOR_MIN:
         return (struct question){PAWL_SQL_CONSUMER_CURSOR_MIN, on_number, false, {{0}}, 0};
     case PAWL_LOOK_READY:
@@ -316,11 +324,13 @@ static struct question question_of(const struct pawl_entry *entry)
     case PAWL_LOOK_CONTINUATIONS:
         return (struct question){PAWL_SQL_CONTINUATIONS, on_continuation, true, {limit}, 1};
     case PAWL_LOOK_DEPENDENTS:
-        return (struct question){PAWL_SQL_DEPENDENTS, on_dependency, true, {number, after, limit}, 3};
+        return (struct question){
+            PAWL_SQL_DEPENDENTS, on_dependency, true, {number, after, limit}, 3};
     case PAWL_LOOK_DEPENDENCIES:
         return (struct question){PAWL_SQL_DEPENDENCIES, on_dependency, true, {number, limit}, 2};
     case PAWL_LOOK_AWAITED:
-        return (struct question){PAWL_SQL_DEPENDENTS_AWAITED, on_dependency, true, {text, limit}, 2};
+        return (struct question){
+            PAWL_SQL_DEPENDENTS_AWAITED, on_dependency, true, {text, limit}, 2};
     case PAWL_LOOK_LATE:
         return (struct question){PAWL_SQL_LATE_OLDEST, on_late, true, {number, limit}, 2};
     case PAWL_LOOK_LOG_OLDEST:
@@ -362,25 +372,24 @@ static enum pawl_code give(struct load *load, struct answer *answer, struct pawl
     return memory(load, err);
 }
 
-/* ---- Rows set aside --------------------------------------------------------------------------- */
+/* ---- Rows set aside ---------------------------------------------------------------------------
+ */
 
-static enum pawl_code set_aside(struct load *load, const struct bad_row *bad, struct pawl_error *err)
+static enum pawl_code set_aside(struct load *load, const struct bad_row *bad,
+                                struct pawl_error *err)
 {
     struct pawl_store *store = load->store;
     bool is_task = strcmp(bad->table, "task") == 0;
     struct pawl_value key = pawl_int(bad->key);
-    struct pawl_value note[] = {pawl_text(pawl_str_of(bad->table)),
-                                key,
-                                pawl_text_or_null(bad->id),
-                                pawl_text(bad->raw),
-                                pawl_text(pawl_str_of(bad->reason)),
-                                pawl_int(store->now_ms)};
+    struct pawl_value note[] = {pawl_text(pawl_str_of(bad->table)),  key,
+                                pawl_text_or_null(bad->id),          pawl_text(bad->raw),
+                                pawl_text(pawl_str_of(bad->reason)), pawl_int(store->now_ms)};
     enum pawl_code code =
         pawl_db_change(store->db, PAWL_SQL_QUARANTINE_ADD, note, PAWL_COUNT_OF(note), false, err);
     if (code == PAWL_OK) {
         code = pawl_db_change(store->db,
-                              is_task ? PAWL_SQL_TASK_SET_ASIDE : PAWL_SQL_CONTINUATION_REMOVE, &key, 1,
-                              false, err);
+                              is_task ? PAWL_SQL_TASK_SET_ASIDE : PAWL_SQL_CONTINUATION_REMOVE,
+                              &key, 1, false, err);
     }
     pawl_log_write(store->options.log, PAWL_LOG_ERROR, "row.quarantined",
                    PAWL_TEXT("table", pawl_str_of(bad->table)), PAWL_INT("key", bad->key),
@@ -399,7 +408,8 @@ static enum pawl_code set_all_aside(struct load *load, struct pawl_error *err)
     return code;
 }
 
-enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err)
+enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set,
+                               struct pawl_error *err)
 {
     struct load load = {.store = store, .set = set};
     struct pawl_entry **wanted = set->wanted.items;

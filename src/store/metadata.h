@@ -4,13 +4,13 @@
 
 #include "pawl.h"
 
-/* The correlation id of a task: the one it was given, else one that follows from its id (its hex digits if
- * that is a UUID, else 32 hex digits hashed from it). In the arena. */
+/* The correlation id of a task: the one it was given, else one that follows from its id (its hex
+ * digits if that is a UUID, else 32 hex digits hashed from it). In the arena. */
 struct pawl_str pawl_correlation_id(struct pawl_str task_id, struct pawl_str given,
                                     struct pawl_arena *keep);
 
-/* The stored object (empty = none) as it came, with a member "correlation_id" added where it has none, or in
- * place of a null.
+/* The stored object (empty = none) as it came, with a member "correlation_id" added where it has
+ * none, or in place of a null.
  *
  *   scratch  room to parse it
  *   keep     the result lives here, or is metadata itself

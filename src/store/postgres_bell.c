@@ -94,7 +94,7 @@ bool pawl_bell_drain(struct pawl_bell *bell, int64_t own_pid)
         return true;
     }
     if (bell->link.conn == NULL) return false;
-    if (!pawl_link_collect(&bell->link)) {
+    if (!pawl_link_is_alive(&bell->link)) {
         connect_bell(bell); /* closing the old socket takes it out of the watch */
         return true;
     }

@@ -25,7 +25,12 @@ enum { OID_BYTEA = 17, OID_INT8 = 20, OID_TEXT = 25, OID_FLOAT8 = 701 };
 
 enum { PREPARED_NOT = 0, PREPARED_SENT, PREPARED_DONE };
 
-enum { SERVER_VERSION_MIN = 150000 };
+enum {
+    SERVER_VERSION_MIN = 150000,
+
+    /* What comes unasked is little; a server that floods us is not listened to for ever. */
+    READS_MAX = 64,
+};
 
 enum op_kind { OP_PREPARE, OP_ASK, OP_SYNC };
 
@@ -111,16 +116,24 @@ static void lose(struct pawl_link *link, struct pawl_error *err)
     link->op_first = link->op_count = 0;
 }
 
+static const struct fault *note_fault(struct pawl_link *link, const PGresult *result)
+{
+    const char *state = link->pq->resultErrorField(result, PG_DIAG_SQLSTATE);
+    const struct fault *fault =
+        fault_of(state != NULL ? state : "08000" /* libpq's own: it broke */);
+    if (fault->is_lost) link->is_lost = true;
+    return fault;
+}
+
 static enum pawl_code tell_fault(struct pawl_link *link, const char *name, const PGresult *result,
                                  struct pawl_error *err)
 {
+    const struct fault *fault = note_fault(link, result);
     const char *state = link->pq->resultErrorField(result, PG_DIAG_SQLSTATE);
-    if (state == NULL) state = "08000"; /* libpq's own: the connection broke */
     const char *said = link->pq->resultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    if (state == NULL) state = "lost";
     if (said == NULL) said = "no answer";
-    const struct fault *fault = fault_of(state);
     link->is_race = fault->is_race;
-    if (fault->is_lost) link->is_lost = true;
     if (fault->code == PAWL_UNSUPPORTED) {
         return pawl_error_set(err, PAWL_UNSUPPORTED,
                               "the session changes between transactions (%s): connect to "
@@ -200,9 +213,14 @@ static void take_answer(struct pawl_link *link, const struct pawl_link_op *op, P
         is_done = status == PGRES_PIPELINE_SYNC;
         break;
     }
-    /* What follows a failure is skipped by the server, and so are its words. */
-    if (is_done || op->is_hint || link->code != PAWL_OK) return;
-    link->code = tell_fault(link, pawl_sql_name[op->statement], result, err);
+    if (is_done) return;
+    bool is_told = op->is_hint || link->code != PAWL_OK;
+    /* What follows a failure is skipped by the server, and says nothing new. */
+    if (status == PGRES_PIPELINE_ABORTED && is_told) return;
+    if (is_told)
+        (void)note_fault(link, result);
+    else
+        link->code = tell_fault(link, pawl_sql_name[op->statement], result, err);
 }
 
 /* Takes answers in order, all that are awaited or, without waiting, those that are there. */
@@ -390,28 +408,18 @@ void pawl_link_hint(struct pawl_link *link, enum pawl_statement statement)
     if (!send_sync(link)) lose(link, NULL);
 }
 
-bool pawl_link_collect(struct pawl_link *link)
-{
-    if (!pawl_link_is_alive(link)) return false;
-    (void)link->pq->flush(link->conn); /* a failure shows when it is read from */
-    collect(link, false, NULL);
-    link->code = PAWL_OK; /* a hint's, or that of the loss, which is_lost tells */
-    return !link->is_lost;
-}
-
 bool pawl_link_is_alive(struct pawl_link *link)
 {
     if (link->conn == NULL || link->is_lost) return false;
-    /* What comes unasked is read here: a farewell before the end of the stream, or notifications.
-     */
+    (void)link->pq->flush(link->conn); /* a failure shows when it is read from */
     struct pollfd fd = {.fd = link->pq->socket(link->conn), .events = POLLIN};
-    for (int32_t i = 0; i < 64 && poll(&fd, 1, 0) > 0; i++) {
-        if (!link->pq->consumeInput(link->conn)) {
-            link->is_lost = true;
-            return false;
-        }
+    for (int32_t i = 0; i < READS_MAX && !link->is_lost && poll(&fd, 1, 0) > 0; i++) {
+        if (!link->pq->consumeInput(link->conn)) link->is_lost = true;
     }
-    return true;
+    if (!link->is_lost) collect(link, false, NULL);
+    link->code = PAWL_OK; /* a hint's, or that of the loss, which is_lost tells */
+    if (!link->is_lost) (void)link->pq->isBusy(link->conn); /* looks at the rest: see on_notice */
+    return !link->is_lost;
 }
 
 enum pawl_code pawl_link_run_text(struct pawl_link *link, const char *text, struct pawl_error *err)
@@ -433,11 +441,14 @@ enum pawl_code pawl_link_run_text(struct pawl_link *link, const char *text, stru
 /* ---- Opening ----------------------------------------------------------------------------------
  */
 
-/* By default libpq prints what the server remarks. */
-static void drop_notice(void *self, const PGresult *result)
+/* What the server remarks; libpq would print it. Its farewell comes this way while nothing is
+ * asked. */
+static void on_notice(void *self, const PGresult *result)
 {
-    (void)self;
-    (void)result;
+    struct pawl_link *link = self;
+    const char *severity = link->pq->resultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    if (severity == NULL) return;
+    if (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0) link->is_lost = true;
 }
 
 static enum pawl_code connect_to(struct pawl_link *link, const char *target, bool is_read_only,
@@ -486,7 +497,7 @@ static enum pawl_code connect_to(struct pawl_link *link, const char *target, boo
         return pawl_error_set(err, PAWL_UNSUPPORTED,
                               "PostgreSQL %d is too old: 15 or later is needed", version / 10000);
     }
-    (void)link->pq->setNoticeReceiver(link->conn, drop_notice, NULL);
+    (void)link->pq->setNoticeReceiver(link->conn, on_notice, link);
     if (link->pq->setnonblocking(link->conn, 1) != 0 || !link->pq->enterPipelineMode(link->conn)) {
         return pawl_error_set(err, PAWL_IO, "PostgreSQL: no pipeline mode");
     }

@@ -60,7 +60,8 @@ void pawl_link_close(struct pawl_link *link); /* takes one that was never opened
 enum pawl_code pawl_link_find_schema(struct pawl_link *link, struct pawl_link_session *session,
                                      struct pawl_error *err) PAWL_MUST_USE;
 
-/* Whether the server is still there, as far as that shows without asking it. */
+/* Whether the server is still there, as far as that shows without asking it; takes the answers to
+ * hints and the notifications that have come. Only while nothing but hints is awaited. */
 bool pawl_link_is_alive(struct pawl_link *link);
 
 /* As pawl_db_ask. */
@@ -76,9 +77,6 @@ void pawl_link_settle(struct pawl_link *link);
 
 /* Sends a statement whose fate nobody waits for; the answer is taken when it is there. */
 void pawl_link_hint(struct pawl_link *link, enum pawl_statement statement);
-
-/* Takes the answers that are there, without waiting; false once the connection is lost. */
-bool pawl_link_collect(struct pawl_link *link);
 
 /* Runs the text of a file: many statements, no values. Nothing may be awaited.
  *

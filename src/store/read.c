@@ -1,9 +1,9 @@
 /* A reader: a connection of its own, read only, and one read transaction a call.
  *
- * The transaction begins with the call and ends with it, whatever has happened: on SQLite it holds back the
- * checkpoint, on PostgreSQL the vacuum. It is always rolled back, since there is nothing to commit and a
- * rollback cannot fail. After a failure of the database the connection is dropped, and the next call opens it
- * anew: a server that was restarted, a file that was restored. */
+ * The transaction begins with the call and ends with it, whatever has happened: on SQLite it holds
+ * back the checkpoint, on PostgreSQL the vacuum. It is always rolled back, since there is nothing
+ * to commit and a rollback cannot fail. After a failure of the database the connection is dropped,
+ * and the next call opens it anew: a server that was restarted, a file that was restored. */
 #include "store/reader.h"
 
 #include "base/assert.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- The connection ------------------------------------------------------------------------------------ */
+/* ---- The connection -------------------------------------------------------------------------- */
 
 static bool copy_text(struct pawl_str *out, struct pawl_str text)
 {
@@ -90,12 +90,14 @@ static enum pawl_code on_meta(void *self, const struct pawl_db_row *row, struct 
     bool is_first = reader->store_id.ptr == NULL;
     if (!is_first && version != reader->schema_version) {
         return pawl_error_set(err, PAWL_UNSUPPORTED,
-                              "the store has schema %" PRId64 " now, it was opened with %" PRId64, version,
-                              reader->schema_version);
+                              "the store has schema %" PRId64 " now, it was opened with %" PRId64,
+                              version, reader->schema_version);
     }
     if (!is_first && pawl_str_equal(store_id, reader->store_id)) return PAWL_OK;
     struct pawl_str copy;
-    if (!copy_text(&copy, store_id)) return pawl_error_set(err, PAWL_NO_MEMORY, "no memory to read");
+    if (!copy_text(&copy, store_id)) {
+        return pawl_error_set(err, PAWL_NO_MEMORY, "no memory to read");
+    }
     free_text(reader->store_id);
     reader->store_id = copy;
     reader->schema_version = version;
@@ -132,15 +134,18 @@ enum pawl_code pawl_reader_end(struct pawl_reader *reader, const struct pawl_are
                                enum pawl_code code, struct pawl_error *err)
 {
     pawl_db_rollback(reader->db);
-    if (code == PAWL_BUSY || code == PAWL_IO || code == PAWL_UNKNOWN_OUTCOME) drop_connection(reader);
-    (void)pthread_mutex_unlock(&reader->lock);
-    if (code != PAWL_OK) return code;
-    code = pawl_arena_code(keep);
-    if (code == PAWL_TOO_LARGE) {
-        return pawl_error_set(err, code, "the answer is larger than the arena that is to keep it");
+    if (code == PAWL_BUSY || code == PAWL_IO || code == PAWL_UNKNOWN_OUTCOME) {
+        drop_connection(reader);
     }
-    if (code != PAWL_OK) return pawl_error_set(err, code, "no memory for the answer");
-    return PAWL_OK;
+    (void)pthread_mutex_unlock(&reader->lock);
+    /* where keep had no room, what was found wrong with a row means nothing */
+    if (code != PAWL_OK && code != PAWL_CORRUPT) return code;
+    enum pawl_code room = pawl_arena_code(keep);
+    if (room == PAWL_OK) return code;
+    if (room == PAWL_TOO_LARGE) {
+        return pawl_error_set(err, room, "the answer is larger than the arena that is to keep it");
+    }
+    return pawl_error_set(err, room, "no memory for the answer");
 }
 
 enum pawl_code pawl_reader_ask(struct pawl_reader *reader, enum pawl_statement statement,
@@ -151,7 +156,7 @@ enum pawl_code pawl_reader_ask(struct pawl_reader *reader, enum pawl_statement s
     return code != PAWL_OK ? code : pawl_db_flush(reader->db, err);
 }
 
-/* ---- What every read needs ----------------------------------------------------------------------------- */
+/* ---- What every read needs ------------------------------------------------------------------- */
 
 static enum pawl_code on_key(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
@@ -210,7 +215,7 @@ enum pawl_code pawl_reader_limit(int32_t asked, int32_t *limit, struct pawl_erro
     return PAWL_OK;
 }
 
-/* ---- Checkpoints --------------------------------------------------------------------------------------- */
+/* ---- Checkpoints ----------------------------------------------------------------------------- */
 
 struct checkpoints {
     struct pawl_str store_id;
@@ -220,7 +225,8 @@ struct checkpoints {
     size_t room;
 };
 
-static enum pawl_code on_checkpoint(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+static enum pawl_code on_checkpoint(void *self, const struct pawl_db_row *row,
+                                    struct pawl_error *err)
 {
     (void)err;
     struct checkpoints *list = self;
@@ -275,14 +281,16 @@ static enum pawl_code read_checkpoint(struct pawl_reader *reader, struct pawl_st
     list->store_id = reader->store_id;
     if (checkpoint_id.len == 0) {
         struct pawl_value value = pawl_int(task);
-        code = pawl_reader_ask(reader, PAWL_SQL_CHECKPOINT_LATEST, &value, 1, on_checkpoint, list, err);
+        code = pawl_reader_ask(reader, PAWL_SQL_CHECKPOINT_LATEST, &value, 1, on_checkpoint, list,
+                               err);
         if (code != PAWL_OK || list->count > 0) return code;
         return pawl_error_set(err, PAWL_STATE, "task %.*s has no checkpoints", PAWL_STR_ARG(id));
     }
     int64_t key = pawl_checkpoint_id_key(list->store_id, checkpoint_id);
     if (key != 0) {
         struct pawl_value values[] = {pawl_int(key), pawl_int(task)};
-        code = pawl_reader_ask(reader, PAWL_SQL_READ_CHECKPOINT, values, 2, on_checkpoint, list, err);
+        code =
+            pawl_reader_ask(reader, PAWL_SQL_READ_CHECKPOINT, values, 2, on_checkpoint, list, err);
         if (code != PAWL_OK) return code;
     }
     bool is_it = list->count > 0 && list->rows[0].at_ms == pawl_id_at_ms(checkpoint_id);
@@ -299,12 +307,13 @@ enum pawl_code pawl_read_checkpoint(struct pawl_reader *reader, struct pawl_str 
     struct checkpoints list = {.keep = keep, .rows = &found, .room = 1};
     enum pawl_code code = pawl_reader_begin(reader, err);
     if (code != PAWL_OK) return code;
-    code = pawl_reader_end(reader, keep, read_checkpoint(reader, id, checkpoint_id, &list, err), err);
+    code =
+        pawl_reader_end(reader, keep, read_checkpoint(reader, id, checkpoint_id, &list, err), err);
     if (code == PAWL_OK) *out = found;
     return code;
 }
 
-/* ---- Logs ---------------------------------------------------------------------------------------------- */
+/* ---- Logs ------------------------------------------------------------------------------------ */
 
 struct lines {
     struct pawl_arena *keep;
@@ -327,8 +336,9 @@ static enum pawl_code on_line(void *self, const struct pawl_db_row *row, struct 
     return PAWL_OK;
 }
 
-static enum pawl_code read_logs(struct pawl_reader *reader, struct pawl_str id, int64_t after_number,
-                                int32_t limit, struct lines *list, struct pawl_error *err)
+static enum pawl_code read_logs(struct pawl_reader *reader, struct pawl_str id,
+                                int64_t after_number, int32_t limit, struct lines *list,
+                                struct pawl_error *err)
 {
     int64_t task;
     enum pawl_code code = pawl_reader_find(reader, id, &task, err);
@@ -348,13 +358,14 @@ enum pawl_code pawl_read_logs(struct pawl_reader *reader, struct pawl_str id, in
     enum pawl_code code = pawl_reader_limit(limit, &limit, err);
     if (code == PAWL_OK) code = pawl_reader_begin(reader, err);
     if (code != PAWL_OK) return code;
-    code = pawl_reader_end(reader, keep, read_logs(reader, id, after_number, limit, &list, err), err);
+    code =
+        pawl_reader_end(reader, keep, read_logs(reader, id, after_number, limit, &list, err), err);
     if (code != PAWL_OK) return code;
     *out = (struct pawl_log_lines){list.rows, list.count};
     return PAWL_OK;
 }
 
-/* ---- Late results -------------------------------------------------------------------------------------- */
+/* ---- Late results ---------------------------------------------------------------------------- */
 
 struct late {
     struct pawl_arena *keep;
@@ -409,8 +420,9 @@ static enum pawl_code read_late(struct pawl_reader *reader, struct pawl_str id, 
     return pawl_reader_ask(reader, PAWL_SQL_READ_LATE, values, 2, on_late, list, err);
 }
 
-enum pawl_code pawl_read_late(struct pawl_reader *reader, struct pawl_str id, struct pawl_arena *keep,
-                              struct pawl_late_results *out, struct pawl_error *err)
+enum pawl_code pawl_read_late(struct pawl_reader *reader, struct pawl_str id,
+                              struct pawl_arena *keep, struct pawl_late_results *out,
+                              struct pawl_error *err)
 {
     struct late list = {.keep = keep};
     enum pawl_code code = pawl_reader_begin(reader, err);

@@ -1,7 +1,7 @@
 /* Events: the history of a task, the stream of all, and what is left of it for a consumer.
  *
- * Each asks for positions first and then for each row by its position, with what is told of its task. A row
- * that cannot be decoded is passed over, so that all others go on. */
+ * Each asks for positions first and then for each row by its position, with what is told of its
+ * task. A row that cannot be decoded is passed over, so that all others go on. */
 #include "store/reader.h"
 
 #include "base/array.h"
@@ -82,7 +82,9 @@ static enum pawl_code open_page(struct page *page, struct pawl_reader *reader, i
     if (page->positions == NULL) {
         return pawl_error_set(err, pawl_arena_code(reader->scratch), "no memory to read events");
     }
-    if (page->events == NULL) return pawl_error_set(err, pawl_arena_code(keep), "no memory for events");
+    if (page->events == NULL) {
+        return pawl_error_set(err, pawl_arena_code(keep), "no memory for events");
+    }
     return PAWL_OK;
 }
 
@@ -93,7 +95,8 @@ static enum pawl_code fill_page(struct page *page, struct pawl_error *err)
     enum pawl_code code = PAWL_OK;
     for (size_t i = 0; i < page->position_count && code == PAWL_OK; i++) {
         struct pawl_value values[] = {pawl_int(page->positions[i]), pawl_int(PAWL_EXCERPT_POINTS)};
-        code = pawl_db_send(db, PAWL_SQL_READ_EVENT, values, PAWL_COUNT_OF(values), on_event, page, err);
+        code = pawl_db_send(db, PAWL_SQL_READ_EVENT, values, PAWL_COUNT_OF(values), on_event, page,
+                            err);
     }
     return code == PAWL_OK ? pawl_db_flush(db, err) : code;
 }
@@ -109,11 +112,11 @@ static struct pawl_events shown(const struct page *page, int64_t otherwise)
     };
 }
 
-/* ---- A task's history ---------------------------------------------------------------------------------- */
+/* ---- A task's history ------------------------------------------------------------------------ */
 
-static enum pawl_code read_history(struct pawl_reader *reader, struct pawl_str id, int64_t after_sequence,
-                                   int32_t limit, struct pawl_arena *keep, struct pawl_events *out,
-                                   struct pawl_error *err)
+static enum pawl_code read_history(struct pawl_reader *reader, struct pawl_str id,
+                                   int64_t after_sequence, int32_t limit, struct pawl_arena *keep,
+                                   struct pawl_events *out, struct pawl_error *err)
 {
     int64_t task;
     struct page page;
@@ -121,16 +124,16 @@ static enum pawl_code read_history(struct pawl_reader *reader, struct pawl_str i
     if (code == PAWL_OK) code = open_page(&page, reader, limit, keep, err);
     if (code != PAWL_OK) return code;
     struct pawl_value values[] = {pawl_int(task), pawl_int(after_sequence), pawl_int(limit)};
-    code = pawl_reader_ask(reader, PAWL_SQL_READ_HISTORY, values, PAWL_COUNT_OF(values), on_position,
-                           &page, err);
+    code = pawl_reader_ask(reader, PAWL_SQL_READ_HISTORY, values, PAWL_COUNT_OF(values),
+                           on_position, &page, err);
     if (code == PAWL_OK) code = fill_page(&page, err);
     if (code == PAWL_OK) *out = shown(&page, 0);
     return code;
 }
 
-enum pawl_code pawl_read_history(struct pawl_reader *reader, struct pawl_str id, int64_t after_sequence,
-                                 int32_t limit, struct pawl_arena *keep, struct pawl_events *out,
-                                 struct pawl_error *err)
+enum pawl_code pawl_read_history(struct pawl_reader *reader, struct pawl_str id,
+                                 int64_t after_sequence, int32_t limit, struct pawl_arena *keep,
+                                 struct pawl_events *out, struct pawl_error *err)
 {
     struct pawl_events found = {0};
     enum pawl_code code = pawl_reader_limit(limit, &limit, err);
@@ -142,7 +145,7 @@ enum pawl_code pawl_read_history(struct pawl_reader *reader, struct pawl_str id,
     return code;
 }
 
-/* ---- The stream ---------------------------------------------------------------------------------------- */
+/* ---- The stream ------------------------------------------------------------------------------ */
 
 static enum pawl_code read_events(struct pawl_reader *reader, int64_t after_position, int32_t limit,
                                   struct pawl_arena *keep, struct pawl_events *out,
@@ -152,8 +155,8 @@ static enum pawl_code read_events(struct pawl_reader *reader, int64_t after_posi
     enum pawl_code code = open_page(&page, reader, limit, keep, err);
     if (code != PAWL_OK) return code;
     struct pawl_value values[] = {pawl_int(after_position), pawl_int(limit)};
-    code = pawl_reader_ask(reader, PAWL_SQL_READ_EVENTS, values, PAWL_COUNT_OF(values), on_position, &page,
-                           err);
+    code = pawl_reader_ask(reader, PAWL_SQL_READ_EVENTS, values, PAWL_COUNT_OF(values), on_position,
+                           &page, err);
     if (code == PAWL_OK) code = fill_page(&page, err);
     if (code == PAWL_OK) *out = shown(&page, after_position);
     return code;
@@ -173,7 +176,7 @@ enum pawl_code pawl_read_events(struct pawl_reader *reader, int64_t after_positi
     return code;
 }
 
-/* ---- Consumers ----------------------------------------------------------------------------------------- */
+/* ---- Consumers ------------------------------------------------------------------------------- */
 
 struct consumer {
     int64_t key;
@@ -185,7 +188,8 @@ struct consumer {
 static enum pawl_code on_consumer(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
     (void)err;
-    *(struct consumer *)self = (struct consumer){pawl_db_int64(row, 0), pawl_db_int64(row, 2), true};
+    *(struct consumer *)self =
+        (struct consumer){pawl_db_int64(row, 0), pawl_db_int64(row, 2), true};
     return PAWL_OK;
 }
 
@@ -196,9 +200,10 @@ static enum pawl_code on_floor(void *self, const struct pawl_db_row *row, struct
     return PAWL_OK;
 }
 
-/* Goes on from the cursor in stretches, passing over what is acknowledged, until the page is full or the
- * events end. */
-static enum pawl_code find_open(struct page *page, const struct consumer *consumer, struct pawl_error *err)
+/* Goes on from the cursor in stretches, passing over what is acknowledged, until the page is full
+ * or the events end. */
+static enum pawl_code find_open(struct page *page, const struct consumer *consumer,
+                                struct pawl_error *err)
 {
     int64_t after = consumer->cursor;
     int64_t rows = (int64_t)page->limit; /* most often nothing is to be passed over */
@@ -208,11 +213,11 @@ static enum pawl_code find_open(struct page *page, const struct consumer *consum
         enum pawl_code code = pawl_reader_ask(page->reader, PAWL_SQL_READ_EVENTS_FLOOR, stretch,
                                               PAWL_COUNT_OF(stretch), on_floor, &floor, err);
         if (code != PAWL_OK) return code;
-        struct pawl_value values[] = {
-            pawl_int(after), pawl_int(floor != 0 ? floor : INT64_MAX), pawl_int(consumer->key),
-            pawl_int((int64_t)(page->limit - page->position_count))};
-        code = pawl_reader_ask(page->reader, PAWL_SQL_READ_EVENTS_OPEN, values, PAWL_COUNT_OF(values),
-                               on_position, page, err);
+        struct pawl_value values[] = {pawl_int(after), pawl_int(floor != 0 ? floor : INT64_MAX),
+                                      pawl_int(consumer->key),
+                                      pawl_int((int64_t)(page->limit - page->position_count))};
+        code = pawl_reader_ask(page->reader, PAWL_SQL_READ_EVENTS_OPEN, values,
+                               PAWL_COUNT_OF(values), on_position, page, err);
         if (code != PAWL_OK) return code;
         if (floor == 0 || page->position_count == page->limit) return PAWL_OK;
         after = floor;

@@ -10,12 +10,12 @@
  *   u  RUNNING ones, first due first           task_due
  *   w  all else, newest first                  task, by its key
  *
- * A walk gives places: where in its order, and the row's key. The cursor of a page is the place where it
- * ended, so that what comes and goes elsewhere neither hides a row nor shows one twice. A row that itself
- * moves in the order of the walk is another matter: a RUNNING task may be shown again when its lease was
- * renewed between two pages. What a walk passes over (another state, another queue) is counted, and a page
- * ends, with a cursor, when it has looked at enough: no page costs more than its bound, however rare is what
- * it looks for. */
+ * A walk gives places: where in its order, and the row's key. The cursor of a page is the place
+ * where it ended, so that what comes and goes elsewhere neither hides a row nor shows one twice. A
+ * row that itself moves in the order of the walk is another matter: a RUNNING task may be shown
+ * again when its lease was renewed between two pages. What a walk passes over (another state,
+ * another queue) is counted, and a page ends, with a cursor, when it has looked at enough: no page
+ * costs more than its bound, however rare is what it looks for. */
 #include "store/reader.h"
 
 #include "base/array.h"
@@ -29,8 +29,8 @@
 
 enum {
     CURSOR_VERSION = '1',
-    CHUNK_ROWS_MAX = 1024,  /* places fetched at once */
-    SHOWN_AT_ONCE = 64,     /* errors of 64 KiB: 4 MiB between two looks at the page's bytes */
+    CHUNK_ROWS_MAX = 1024, /* places fetched at once */
+    SHOWN_AT_ONCE = 64,    /* errors of 64 KiB: 4 MiB between two looks at the page's bytes */
     STATES_KNOWN = (1 << PAWL_TASK_STATE_COUNT) - 1,
 };
 
@@ -67,20 +67,20 @@ static const struct walk walks[] = {
 /* One page in the making. */
 struct listing {
     struct pawl_reader *reader;
-    uint32_t states;     /* wanted */
-    int64_t queue;       /* key; 0 = all */
+    uint32_t states; /* wanted */
+    int64_t queue;   /* key; 0 = all */
     int32_t limit;
     bool with_payload;
-    bool with_paused;    /* ready ones of paused queues too */
-    int64_t rows_left;   /* that may be looked at */
+    bool with_paused;     /* ready ones of paused queues too */
+    int64_t rows_left;    /* that may be looked at */
     struct place *places; /* chosen; room for limit + 1 */
     int32_t count;
-    struct place last;   /* looked at */
-    bool has_more;       /* there is something after the last one looked at */
-    int32_t rows_came;   /* by the newest statement */
+    struct place last; /* looked at */
+    bool has_more;     /* there is something after the last one looked at */
+    int32_t rows_came; /* by the newest statement */
 };
 
-/* ---- Cursors ------------------------------------------------------------------------------------------- */
+/* ---- Cursors --------------------------------------------------------------------------------- */
 
 static struct pawl_str cursor_write(const struct place *place, struct pawl_arena *keep)
 {
@@ -119,7 +119,7 @@ static enum pawl_code cursor_read(struct pawl_str text, const char *letters, str
     return pawl_error_set(err, PAWL_INVALID, "cursor: it is of a list with another filter");
 }
 
-/* ---- Walks --------------------------------------------------------------------------------------------- */
+/* ---- Walks ----------------------------------------------------------------------------------- */
 
 static void choose(struct listing *listing, const struct place *place)
 {
@@ -150,12 +150,14 @@ static enum pawl_code ask_places(struct listing *listing, const struct walk *wal
     if (walk->extra == EXTRA_STATES) values[2] = pawl_int(listing->states);
     listing->rows_came = 0;
     return pawl_reader_ask(listing->reader, walk->statement, values,
-                           walk->extra == NO_EXTRA ? 2 : PAWL_COUNT_OF(values), on_place, listing, err);
+                           walk->extra == NO_EXTRA ? 2 : PAWL_COUNT_OF(values), on_place, listing,
+                           err);
 }
 
-/* Walks on from the last place until the page has one more than it may show, the index ends, or enough has
- * been looked at. */
-static enum pawl_code walk_on(struct listing *listing, const struct walk *walk, struct pawl_error *err)
+/* Walks on from the last place until the page has one more than it may show, the index ends, or
+ * enough has been looked at. */
+static enum pawl_code walk_on(struct listing *listing, const struct walk *walk,
+                              struct pawl_error *err)
 {
     int32_t rows = listing->limit + 1 - listing->count;
     while (listing->count <= listing->limit && listing->rows_left > 0) {
@@ -173,7 +175,7 @@ static enum pawl_code walk_on(struct listing *listing, const struct walk *walk, 
     return PAWL_OK;
 }
 
-/* ---- Ready ones ---------------------------------------------------------------------------------------- */
+/* ---- Ready ones ------------------------------------------------------------------------------ */
 
 /* The ready tasks of one queue beyond some place, as far as they have been fetched. */
 struct stream {
@@ -206,7 +208,8 @@ static enum pawl_code on_head(void *self, const struct pawl_db_row *row, struct 
         struct stream *all = pawl_arena_resize(streams->scratch, streams->all,
                                                streams->room * sizeof *all, room * sizeof *all);
         if (all == NULL) {
-            return pawl_error_set(err, pawl_arena_code(streams->scratch), "too many queues to merge");
+            return pawl_error_set(err, pawl_arena_code(streams->scratch),
+                                  "too many queues to merge");
         }
         streams->all = all;
         streams->room = room;
@@ -227,10 +230,10 @@ static enum pawl_code open_streams(struct listing *listing, const struct place *
         before = streams->count;
         int64_t queue = before == 0 ? 0 : streams->all[before - 1].queue;
         struct pawl_value values[] = {pawl_int(queue), pawl_int(after->first), pawl_int(after->key),
-                                      pawl_int(PAWL_READ_QUEUES_MAX), pawl_int(listing->with_paused)};
-        enum pawl_code code =
-            pawl_reader_ask(listing->reader, PAWL_SQL_READ_READY_HEADS, values, PAWL_COUNT_OF(values),
-                            on_head, streams, err);
+                                      pawl_int(PAWL_READ_QUEUES_MAX),
+                                      pawl_int(listing->with_paused)};
+        enum pawl_code code = pawl_reader_ask(listing->reader, PAWL_SQL_READ_READY_HEADS, values,
+                                              PAWL_COUNT_OF(values), on_head, streams, err);
         if (code != PAWL_OK) return code;
     } while (streams->count - before == PAWL_READ_QUEUES_MAX);
     return PAWL_OK;
@@ -246,8 +249,9 @@ static enum pawl_code on_ready(void *self, const struct pawl_db_row *row, struct
     return PAWL_OK;
 }
 
-/* Takes the head away; the next one comes from what was fetched, or is fetched now with some more. */
-static enum pawl_code advance(struct listing *listing, struct stream *stream, struct pawl_error *err)
+/* Takes the head away; the next one was fetched already, or is fetched now with some more. */
+static enum pawl_code advance(struct listing *listing, struct stream *stream,
+                              struct pawl_error *err)
 {
     if (stream->at == stream->count) {
         if (stream->places == NULL) {
@@ -307,7 +311,7 @@ static enum pawl_code walk_ready(struct listing *listing, struct pawl_error *err
     return code;
 }
 
-/* ---- The page ------------------------------------------------------------------------------------------ */
+/* ---- The page -------------------------------------------------------------------------------- */
 
 static bool is_subset(uint32_t states, uint32_t of)
 {
@@ -350,8 +354,8 @@ static enum pawl_code choose_places(struct listing *listing, const char *letters
     listing->last = *start;
     while (*letter != start->walk) letter++;
     for (;;) {
-        enum pawl_code code = *letter == 'r' ? walk_ready(listing, err)
-                                             : walk_on(listing, walk_of(*letter), err);
+        enum pawl_code code =
+            *letter == 'r' ? walk_ready(listing, err) : walk_on(listing, walk_of(*letter), err);
         if (code != PAWL_OK) return code;
         letter++;
         if (listing->has_more || *letter == '\0') return PAWL_OK;
@@ -365,8 +369,11 @@ static enum pawl_code show_places(struct listing *listing, int32_t count, struct
                                   struct pawl_error *err)
 {
     struct pawl_reader *reader = listing->reader;
-    struct pawl_task_about *abouts = pawl_arena_take_array(reader->scratch, (size_t)count, sizeof *abouts);
-    if (abouts == NULL) return pawl_error_set(err, pawl_arena_code(reader->scratch), "no memory to list");
+    struct pawl_task_about *abouts =
+        pawl_arena_take_array(reader->scratch, (size_t)count, sizeof *abouts);
+    if (abouts == NULL) {
+        return pawl_error_set(err, pawl_arena_code(reader->scratch), "no memory to list");
+    }
     enum pawl_code code = PAWL_OK;
     for (int32_t i = 0; i < count && code == PAWL_OK; i++) {
         code = pawl_reader_send_task(reader, listing->places[i].key, keep, &abouts[i], err);
@@ -383,8 +390,8 @@ static enum pawl_code show_places(struct listing *listing, int32_t count, struct
             if (about->is_found && about->fault.len == 0) good[good_count++] = *about;
         }
         struct pawl_task *out = &tasks[*task_count];
-        code = pawl_reader_show_tasks(reader, good, good_count, listing->with_payload, keep, out, &bytes,
-                                      err);
+        code = pawl_reader_show_tasks(reader, good, good_count, listing->with_payload, keep, out,
+                                      &bytes, err);
         for (size_t i = 0; i < good_count; i++) {
             if (good[i].fault.len == 0) tasks[(*task_count)++] = out[i]; /* all others go on */
         }
@@ -402,8 +409,8 @@ static enum pawl_code on_queue(void *self, const struct pawl_db_row *row, struct
 }
 
 /* Whether there can be anything at all: the queue is known, and not paused where that matters. */
-static enum pawl_code find_queue(struct listing *listing, const struct pawl_list *ask, bool *is_empty,
-                                 struct pawl_error *err)
+static enum pawl_code find_queue(struct listing *listing, const struct pawl_list *ask,
+                                 bool *is_empty, struct pawl_error *err)
 {
     if (ask->queue.len == 0) return PAWL_OK;
     struct pawl_value name = pawl_text(ask->queue);
@@ -416,8 +423,9 @@ static enum pawl_code find_queue(struct listing *listing, const struct pawl_list
 }
 
 static enum pawl_code read_list(struct listing *listing, const struct pawl_list *ask,
-                                const char *letters, const struct place *start, struct pawl_arena *keep,
-                                struct pawl_page *out, struct pawl_error *err)
+                                const char *letters, const struct place *start,
+                                struct pawl_arena *keep, struct pawl_page *out,
+                                struct pawl_error *err)
 {
     bool is_empty = false;
     struct pawl_arena *scratch = listing->reader->scratch;
@@ -447,7 +455,8 @@ static enum pawl_code read_list(struct listing *listing, const struct pawl_list 
 }
 
 enum pawl_code pawl_read_list(struct pawl_reader *reader, const struct pawl_list *ask,
-                              struct pawl_arena *keep, struct pawl_page *out, struct pawl_error *err)
+                              struct pawl_arena *keep, struct pawl_page *out,
+                              struct pawl_error *err)
 {
     struct listing listing = {
         .reader = reader,
@@ -461,7 +470,9 @@ enum pawl_code pawl_read_list(struct pawl_reader *reader, const struct pawl_list
     const char *letters = choose_walks(ask, listing.states);
     struct place start = start_of(letters[0]);
     enum pawl_code code = pawl_reader_limit(ask->limit, &listing.limit, err);
-    if (code == PAWL_OK && ask->cursor.len != 0) code = cursor_read(ask->cursor, letters, &start, err);
+    if (code == PAWL_OK && ask->cursor.len != 0) {
+        code = cursor_read(ask->cursor, letters, &start, err);
+    }
     if (code != PAWL_OK) return code;
     listing.rows_left = (int64_t)listing.limit * PAWL_READ_ROWS_EACH + PAWL_READ_ROWS_MORE;
 
@@ -471,8 +482,8 @@ enum pawl_code pawl_read_list(struct pawl_reader *reader, const struct pawl_list
     if (!is_none) {
         code = pawl_reader_begin(reader, err);
         if (code != PAWL_OK) return code;
-        code = pawl_reader_end(
-            reader, keep, read_list(&listing, ask, letters, &start, keep, &page, err), err);
+        code = pawl_reader_end(reader, keep,
+                               read_list(&listing, ask, letters, &start, keep, &page, err), err);
     }
     if (code == PAWL_OK) *out = page;
     return code;

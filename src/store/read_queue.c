@@ -1,6 +1,6 @@
 /* Queues with their counts. Nobody keeps counts in a step, so they are counted here, up to a bound
- * (PAWL_READ_COUNT_MAX): ready ones by walking their index, running and deferred ones of all queues by one
- * walk over what has a due time. */
+ * (PAWL_READ_READY_MAX, PAWL_READ_WAITING_MAX): ready ones by walking their index, running and
+ * deferred ones of all queues by one walk over what has a due time. */
 #include "store/reader.h"
 
 #include "base/array.h"
@@ -33,9 +33,10 @@ struct counting {
 static enum pawl_code on_waiting(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
     struct counting *counting = self;
-    void **slot =
-        pawl_map_put(&counting->by_queue, 0, pawl_db_int64(row, 0), (struct pawl_str){0});
-    if (slot != NULL && *slot == NULL) *slot = pawl_arena_take(counting->scratch, sizeof(struct waiting));
+    void **slot = pawl_map_put(&counting->by_queue, 0, pawl_db_int64(row, 0), (struct pawl_str){0});
+    if (slot != NULL && *slot == NULL) {
+        *slot = pawl_arena_take(counting->scratch, sizeof(struct waiting));
+    }
     if (slot == NULL || *slot == NULL) {
         return pawl_error_set(err, pawl_arena_code(counting->scratch), "no memory to count");
     }
@@ -90,7 +91,7 @@ static enum pawl_code read_queues(struct pawl_reader *reader, struct queues *que
     struct counting counting = {.scratch = reader->scratch};
     pawl_map_init(&counting.by_queue, reader->scratch);
     queues->counting = &counting;
-    struct pawl_value bounds[] = {pawl_int(PAWL_READ_COUNT_MAX), pawl_int(PAWL_READ_COUNT_MAX)};
+    struct pawl_value bounds[] = {pawl_int(PAWL_READ_WAITING_MAX), pawl_int(PAWL_READ_WAITING_MAX)};
     enum pawl_code code = pawl_reader_ask(reader, PAWL_SQL_READ_QUEUES_WAITING, bounds,
                                           PAWL_COUNT_OF(bounds), on_waiting, &counting, err);
     size_t before;
@@ -98,10 +99,10 @@ static enum pawl_code read_queues(struct pawl_reader *reader, struct queues *que
         before = queues->count;
         struct pawl_str after = before > 0 ? queues->all[before - 1].name : (struct pawl_str){0};
         struct pawl_value values[] = {pawl_text(after), pawl_int(PAWL_READ_QUEUES_MAX),
-                                      pawl_int(PAWL_READ_COUNT_MAX), pawl_int(TIME_BITS)};
+                                      pawl_int(PAWL_READ_READY_MAX), pawl_int(TIME_BITS)};
         if (code == PAWL_OK) {
-            code = pawl_reader_ask(reader, PAWL_SQL_READ_QUEUES, values, PAWL_COUNT_OF(values), on_queue,
-                                   queues, err);
+            code = pawl_reader_ask(reader, PAWL_SQL_READ_QUEUES, values, PAWL_COUNT_OF(values),
+                                   on_queue, queues, err);
         }
     } while (code == PAWL_OK && queues->count - before == PAWL_READ_QUEUES_MAX);
     return code;

@@ -37,8 +37,9 @@ static enum pawl_code on_task(void *self, const struct pawl_db_row *row, struct 
     return PAWL_OK;
 }
 
-enum pawl_code pawl_reader_send_task(struct pawl_reader *reader, int64_t key, struct pawl_arena *keep,
-                                     struct pawl_task_about *about, struct pawl_error *err)
+enum pawl_code pawl_reader_send_task(struct pawl_reader *reader, int64_t key,
+                                     struct pawl_arena *keep, struct pawl_task_about *about,
+                                     struct pawl_error *err)
 {
     struct pawl_value value = pawl_int(key);
     *about = (struct pawl_task_about){.keep = keep};
@@ -58,7 +59,7 @@ enum pawl_code pawl_reader_get_task(struct pawl_reader *reader, struct pawl_str 
     return about->fault.len == 0 ? PAWL_OK : pawl_reader_fault(id, about->fault, err);
 }
 
-/* ---- What lies beside the row -------------------------------------------------------------------------- */
+/* ---- What lies beside the row ---------------------------------------------------------------- */
 
 struct payload {
     struct pawl_arena *keep;
@@ -86,7 +87,8 @@ static enum pawl_code on_payload(void *self, const struct pawl_db_row *row, stru
     return PAWL_OK;
 }
 
-static enum pawl_code on_dependency(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+static enum pawl_code on_dependency(void *self, const struct pawl_db_row *row,
+                                    struct pawl_error *err)
 {
     (void)err;
     struct dependencies *list = self;
@@ -135,7 +137,8 @@ static bool is_of_arena(enum pawl_code code)
     return code == PAWL_TOO_LARGE || code == PAWL_NO_MEMORY;
 }
 
-/* What is shown as JSON must be JSON, however it came into the file. Sets the fault if it is not. */
+/* What is shown as JSON must be JSON, however it came into the file. Sets the fault if it is not.
+ */
 static enum pawl_code check_payloads(struct pawl_reader *reader, struct pawl_task_about *about,
                                      struct beside *beside, struct pawl_str correlation_id,
                                      struct pawl_arena *keep, struct pawl_error *err)
@@ -217,7 +220,8 @@ static struct pawl_task show(const struct pawl_task_about *about, const struct b
 }
 
 /* A payload that the row names must be there. */
-static bool has_all(const struct pawl_task_row *task, const struct beside *beside, bool with_payload)
+static bool has_all(const struct pawl_task_row *task, const struct beside *beside,
+                    bool with_payload)
 {
     for (int32_t kind = 0; kind < PAWL_PAYLOAD_KIND_COUNT; kind++) {
         bool is_due = has_payload(task, kind) && is_wanted(kind, with_payload);
@@ -231,7 +235,9 @@ enum pawl_code pawl_reader_show_tasks(struct pawl_reader *reader, struct pawl_ta
                                       struct pawl_task *out, size_t *bytes, struct pawl_error *err)
 {
     struct beside *besides = pawl_arena_take_array(reader->scratch, count, sizeof *besides);
-    if (besides == NULL) return pawl_error_set(err, pawl_arena_code(reader->scratch), "no memory to read");
+    if (besides == NULL) {
+        return pawl_error_set(err, pawl_arena_code(reader->scratch), "no memory to read");
+    }
     enum pawl_code code = PAWL_OK;
     for (size_t i = 0; i < count && code == PAWL_OK; i++) {
         code = send_beside(reader, &abouts[i].row, with_payload, keep, &besides[i], err);
@@ -251,10 +257,11 @@ enum pawl_code pawl_reader_show_tasks(struct pawl_reader *reader, struct pawl_ta
     return code;
 }
 
-/* ---- One task ------------------------------------------------------------------------------------------ */
+/* ---- One task -------------------------------------------------------------------------------- */
 
 static enum pawl_code read_task(struct pawl_reader *reader, struct pawl_str id, bool with_payload,
-                                struct pawl_arena *keep, struct pawl_task *out, struct pawl_error *err)
+                                struct pawl_arena *keep, struct pawl_task *out,
+                                struct pawl_error *err)
 {
     struct pawl_task_about about;
     size_t bytes = 0;
@@ -267,12 +274,14 @@ static enum pawl_code read_task(struct pawl_reader *reader, struct pawl_str id, 
 }
 
 enum pawl_code pawl_read_task(struct pawl_reader *reader, struct pawl_str id, bool with_payload,
-                              struct pawl_arena *keep, struct pawl_task *out, struct pawl_error *err)
+                              struct pawl_arena *keep, struct pawl_task *out,
+                              struct pawl_error *err)
 {
     struct pawl_task found = {0};
     enum pawl_code code = pawl_reader_begin(reader, err);
     if (code != PAWL_OK) return code;
-    code = pawl_reader_end(reader, keep, read_task(reader, id, with_payload, keep, &found, err), err);
+    code =
+        pawl_reader_end(reader, keep, read_task(reader, id, with_payload, keep, &found, err), err);
     if (code == PAWL_OK) *out = found;
     return code;
 }

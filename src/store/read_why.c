@@ -1,5 +1,5 @@
-/* Why a task is not being worked on, in one sentence: the first reason that holds, in the order in which a
- * claim would meet them. */
+/* Why a task is not being worked on, in one sentence: the first reason that holds, in the order in
+ * which a claim would meet them. */
 #include "store/reader.h"
 
 #include "base/array.h"
@@ -21,21 +21,25 @@ static struct instant_text instant(int64_t at_ms)
     return out;
 }
 
-/* ---- Reasons that need no more than the row ------------------------------------------------------------ */
+/* ---- Reasons that need no more than the row -------------------------------------------------- */
 
 static struct pawl_str why_finished(const struct pawl_task_row *task, struct pawl_arena *keep)
 {
     struct instant_text at = instant(task->finished_at_ms);
-    if (task->state == PAWL_TASK_COMPLETED) return pawl_arena_format(keep, "it completed at %s", at.text);
+    if (task->state == PAWL_TASK_COMPLETED) {
+        return pawl_arena_format(keep, "it completed at %s", at.text);
+    }
     if (task->state == PAWL_TASK_CANCELLED) {
         return pawl_arena_format(keep, "it was cancelled at %s", at.text);
     }
     if (task->state == PAWL_TASK_FAILED) {
-        return pawl_arena_format(keep, "it was resolved as FAILED at %s; a person may resume it", at.text);
+        return pawl_arena_format(keep, "it was resolved as FAILED at %s; a person may resume it",
+                                 at.text);
     }
-    return pawl_arena_format(
-        keep, "it is a dead letter since %s, after attempt %" PRId32 " failed; a person has to resume it",
-        at.text, task->retries);
+    return pawl_arena_format(keep,
+                             "it is a dead letter since %s, after attempt %" PRId32
+                             " failed; a person has to resume it",
+                             at.text, task->retries);
 }
 
 static struct pawl_str why_running(const struct pawl_task_about *about, struct pawl_arena *keep)
@@ -46,30 +50,28 @@ static struct pawl_str why_running(const struct pawl_task_about *about, struct p
         [PAWL_CONTROL_CANCEL] = ", and has been asked to cancel",
     };
     const struct pawl_task_row *task = &about->row;
-    return pawl_arena_format(keep,
-                             "worker %.*s is at attempt %" PRId32 " of %" PRId32
-                             ", under a lease until %s%s",
-                             PAWL_STR_ARG(about->owner), task->retries + 1, task->retry.max_retries + 1,
-                             instant(task->lease_end_at_ms).text, requests[task->control]);
+    return pawl_arena_format(
+        keep, "worker %.*s is at attempt %" PRId32 " of %" PRId32 ", under a lease until %s%s",
+        PAWL_STR_ARG(about->owner), task->retries + 1, task->retry.max_retries + 1,
+        instant(task->lease_end_at_ms).text, requests[task->control]);
 }
 
 static struct pawl_str why_deferred(const struct pawl_task_row *task, struct pawl_arena *keep)
 {
     struct instant_text until = instant(task->ready_at_ms);
     if (task->retries == 0) return pawl_arena_format(keep, "it is deferred until %s", until.text);
-    return pawl_arena_format(keep, "attempt %" PRId32 " failed; it is deferred until %s", task->retries,
-                             until.text);
+    return pawl_arena_format(keep, "attempt %" PRId32 " failed; it is deferred until %s",
+                             task->retries, until.text);
 }
 
 static struct pawl_str why_blocked(const struct pawl_task_about *about, struct pawl_arena *keep)
 {
-    return pawl_arena_format(keep,
-                             "it depends on task %.*s, which is %s and can no longer complete by itself",
-                             PAWL_STR_ARG(about->blocked_by),
-                             pawl_task_state_name(about->blocker_state));
+    return pawl_arena_format(
+        keep, "it depends on task %.*s, which is %s and can no longer complete by itself",
+        PAWL_STR_ARG(about->blocked_by), pawl_task_state_name(about->blocker_state));
 }
 
-/* ---- Open dependencies --------------------------------------------------------------------------------- */
+/* ---- Open dependencies ----------------------------------------------------------------------- */
 
 struct names {
     struct pawl_arena *keep;
@@ -96,7 +98,8 @@ static enum pawl_code on_open(void *self, const struct pawl_db_row *row, struct 
 }
 
 static enum pawl_code why_waiting(struct pawl_reader *reader, const struct pawl_task_row *task,
-                                  struct pawl_arena *keep, struct pawl_str *out, struct pawl_error *err)
+                                  struct pawl_arena *keep, struct pawl_str *out,
+                                  struct pawl_error *err)
 {
     struct names names = {.keep = keep};
     struct pawl_value values[] = {pawl_int(task->key), pawl_int(1 /* open ones */),
@@ -106,7 +109,8 @@ static enum pawl_code why_waiting(struct pawl_reader *reader, const struct pawl_
     if (code != PAWL_OK) return code;
     struct pawl_str more = {0};
     if (task->open_dependencies > names.count) {
-        more = pawl_arena_format(keep, " and %" PRId32 " more", task->open_dependencies - names.count);
+        more =
+            pawl_arena_format(keep, " and %" PRId32 " more", task->open_dependencies - names.count);
     }
     *out = pawl_arena_format(keep, "it waits for %" PRId32 " task%s to complete: %.*s%.*s",
                              task->open_dependencies, task->open_dependencies == 1 ? "" : "s",
@@ -114,7 +118,7 @@ static enum pawl_code why_waiting(struct pawl_reader *reader, const struct pawl_
     return PAWL_OK;
 }
 
-/* ---- Ready --------------------------------------------------------------------------------------------- */
+/* ---- Ready ----------------------------------------------------------------------------------- */
 
 static enum pawl_code on_count(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
@@ -124,28 +128,30 @@ static enum pawl_code on_count(void *self, const struct pawl_db_row *row, struct
 }
 
 static enum pawl_code why_ready(struct pawl_reader *reader, const struct pawl_task_about *about,
-                                struct pawl_arena *keep, struct pawl_str *out, struct pawl_error *err)
+                                struct pawl_arena *keep, struct pawl_str *out,
+                                struct pawl_error *err)
 {
     const struct pawl_task_row *task = &about->row;
     int64_t before = 0;
     struct pawl_value values[] = {pawl_int(task->queue), pawl_int(task->rank), pawl_int(task->key),
                                   pawl_int(PAWL_READ_BEFORE_MAX + 1)};
-    enum pawl_code code = pawl_reader_ask(reader, PAWL_SQL_READ_AHEAD, values, PAWL_COUNT_OF(values),
-                                          on_count, &before, err);
+    enum pawl_code code = pawl_reader_ask(reader, PAWL_SQL_READ_AHEAD, values,
+                                          PAWL_COUNT_OF(values), on_count, &before, err);
     if (code != PAWL_OK) return code;
     bool is_more = before > PAWL_READ_BEFORE_MAX;
     if (is_more) before = PAWL_READ_BEFORE_MAX;
-    *out = pawl_arena_format(keep,
-                             "it is ready since %s, with %s%" PRId64 " task%s before it in queue %.*s",
-                             instant(pawl_reader_ready_at_ms(task->rank)).text, is_more ? "more than " : "",
-                             before, before == 1 ? "" : "s", PAWL_STR_ARG(about->queue));
+    *out = pawl_arena_format(
+        keep, "it is ready since %s, with %s%" PRId64 " task%s before it in queue %.*s",
+        instant(pawl_reader_ready_at_ms(task->rank)).text, is_more ? "more than " : "", before,
+        before == 1 ? "" : "s", PAWL_STR_ARG(about->queue));
     return PAWL_OK;
 }
 
-/* ---- The first that holds ------------------------------------------------------------------------------ */
+/* ---- The first that holds -------------------------------------------------------------------- */
 
 static enum pawl_code why_queued(struct pawl_reader *reader, const struct pawl_task_about *about,
-                                 struct pawl_arena *keep, struct pawl_str *out, struct pawl_error *err)
+                                 struct pawl_arena *keep, struct pawl_str *out,
+                                 struct pawl_error *err)
 {
     const struct pawl_task_row *task = &about->row;
     if (about->is_queue_paused) {
@@ -178,13 +184,15 @@ static enum pawl_code why(struct pawl_reader *reader, struct pawl_str id, struct
         *out = why_running(&about, keep);
         return PAWL_OK;
     case PAWL_TASK_PAUSED:
-        *out = pawl_arena_format(keep, "it is paused since %s", instant(about.row.updated_at_ms).text);
+        *out =
+            pawl_arena_format(keep, "it is paused since %s", instant(about.row.updated_at_ms).text);
         return PAWL_OK;
     case PAWL_TASK_RECOVERY_PENDING:
-        *out = pawl_arena_format(keep,
-                                 "the lease of worker %.*s ended, and what became of its work is not "
-                                 "known yet",
-                                 PAWL_STR_ARG(about.owner));
+        *out =
+            pawl_arena_format(keep,
+                              "the lease of worker %.*s ended, and what became of its work is not "
+                              "known yet",
+                              PAWL_STR_ARG(about.owner));
         return PAWL_OK;
     case PAWL_TASK_COMPLETED:
     case PAWL_TASK_FAILED:
@@ -196,8 +204,8 @@ static enum pawl_code why(struct pawl_reader *reader, struct pawl_str id, struct
     return PAWL_OK;
 }
 
-enum pawl_code pawl_read_why(struct pawl_reader *reader, struct pawl_str id, struct pawl_arena *keep,
-                             struct pawl_str *out, struct pawl_error *err)
+enum pawl_code pawl_read_why(struct pawl_reader *reader, struct pawl_str id,
+                             struct pawl_arena *keep, struct pawl_str *out, struct pawl_error *err)
 {
     struct pawl_str sentence = {0};
     enum pawl_code code = pawl_reader_begin(reader, err);

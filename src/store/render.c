@@ -1,12 +1,14 @@
-/* The detail of an event is one line for people. It is composed when it is read, from the columns of the row
- * and its note: a reason, an excerpt of an error, or the id of another task (contract 3.4). What has become
- * of the task since then does not change it, but for what the row does not hold and the caller looks up. */
+/* The detail of an event is one line for people. It is composed when it is read, from the columns
+ * of the row and its note: a reason, an excerpt of an error, or the id of another task
+ * (contract 3.4). What has become of the task since then does not change it, but for what the row
+ * does not hold and the caller looks up. */
 #include "store/render.h"
 
 #include "base/arena.h"
 #include "base/instant.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "store/metadata.h"
 
 #include <inttypes.h>
 
@@ -15,7 +17,8 @@ enum {
 };
 
 /* " by NAME", or what stands for a name that was not given. */
-static struct pawl_str by(const struct pawl_event_row *row, const char *otherwise, struct pawl_arena *keep)
+static struct pawl_str by(const struct pawl_event_row *row, const char *otherwise,
+                          struct pawl_arena *keep)
 {
     if (row->actor.len == 0) return pawl_str_of(otherwise);
     return pawl_arena_format(keep, " by %.*s", PAWL_STR_ARG(row->actor));
@@ -53,13 +56,14 @@ static struct pawl_str delay(const struct pawl_event_row *row, struct pawl_arena
     return pawl_arena_format(keep, "in %s", text);
 }
 
-static struct pawl_str retry_detail(const struct pawl_event_row *row, const struct pawl_event_about *about,
-                                    struct pawl_arena *keep)
+static struct pawl_str retry_detail(const struct pawl_event_row *row,
+                                    const struct pawl_event_about *about, struct pawl_arena *keep)
 {
     struct pawl_str of = {0};
     if (about->max_retries >= 0) of = pawl_arena_format(keep, " of %" PRId32, about->max_retries);
     return pawl_arena_format(keep, "retry %" PRId32 "%.*s %.*s%.*s", row->retries, PAWL_STR_ARG(of),
-                             PAWL_STR_ARG(delay(row, keep)), PAWL_STR_ARG(because(row->note, keep)));
+                             PAWL_STR_ARG(delay(row, keep)),
+                             PAWL_STR_ARG(because(row->note, keep)));
 }
 
 /* To a tenth, and without printf's %f, whose point is the locale's. */
@@ -77,7 +81,8 @@ static struct pawl_str resumed_detail(const struct pawl_event_row *row,
 {
     struct pawl_str from = {0};
     if (about->checkpoint_id.len != 0) {
-        from = pawl_arena_format(keep, ", latest checkpoint %.*s", PAWL_STR_ARG(about->checkpoint_id));
+        from =
+            pawl_arena_format(keep, ", latest checkpoint %.*s", PAWL_STR_ARG(about->checkpoint_id));
     }
     return pawl_arena_format(keep, "%s%.*s%.*s%.*s",
                              row->cause == PAWL_CAUSE_REDRIVEN ? "redriven" : "resumed",
@@ -88,7 +93,8 @@ static struct pawl_str resumed_detail(const struct pawl_event_row *row,
 static struct pawl_str cancelled_detail(const struct pawl_event_row *row, struct pawl_arena *keep)
 {
     if (row->cause == PAWL_CAUSE_DEPENDENCY) {
-        return pawl_arena_format(keep, "cancelled: it depends on task %.*s, which can no longer complete",
+        return pawl_arena_format(keep,
+                                 "cancelled: it depends on task %.*s, which can no longer complete",
                                  PAWL_STR_ARG(row->note));
     }
     if (row->cause == PAWL_CAUSE_FORCED) {
@@ -100,11 +106,12 @@ static struct pawl_str cancelled_detail(const struct pawl_event_row *row, struct
 static struct pawl_str resolved_detail(const struct pawl_event_row *row, struct pawl_arena *keep)
 {
     return pawl_arena_format(keep, "resolved as %s%.*s%.*s", pawl_task_state_name(row->state),
-                             PAWL_STR_ARG(by(row, "", keep)), PAWL_STR_ARG(because(row->note, keep)));
+                             PAWL_STR_ARG(by(row, "", keep)),
+                             PAWL_STR_ARG(because(row->note, keep)));
 }
 
-static struct pawl_str detail(const struct pawl_event_row *row, const struct pawl_event_about *about,
-                              struct pawl_arena *keep)
+static struct pawl_str detail(const struct pawl_event_row *row,
+                              const struct pawl_event_about *about, struct pawl_arena *keep)
 {
     struct pawl_str actor = row->actor.len != 0 ? row->actor : PAWL_STR("an operator");
     switch (row->type) {
@@ -152,7 +159,8 @@ static struct pawl_str detail(const struct pawl_event_row *row, const struct paw
                                  row->cause == PAWL_CAUSE_CANCEL ? "cancel" : "pause",
                                  PAWL_STR_ARG(because(row->note, keep)));
     case PAWL_EVENT_BLOCKED:
-        return pawl_arena_format(keep, "blocked by task %.*s, which can no longer complete by itself",
+        return pawl_arena_format(keep,
+                                 "blocked by task %.*s, which can no longer complete by itself",
                                  PAWL_STR_ARG(row->note));
     case PAWL_EVENT_FAILED:
     case PAWL_EVENT_RESOLVED_QUEUED:
@@ -206,15 +214,18 @@ void pawl_event_render_about(const struct pawl_event_row *row, const struct pawl
 
 void pawl_event_render(const struct pawl_event_row *row, struct pawl_str store_id,
                        struct pawl_str task_id, struct pawl_str queue, struct pawl_str title,
-                       struct pawl_str correlation_id, struct pawl_arena *keep, struct pawl_event *out)
+                       struct pawl_str correlation_id, struct pawl_arena *keep,
+                       struct pawl_event *out)
 {
+    struct pawl_event_row kept = *row;
+    kept.actor = pawl_arena_copy(keep, row->actor);
     struct pawl_event_about about = {
         .store_id = store_id,
-        .task_id = task_id,
-        .queue = queue,
-        .title = title,
-        .correlation_id = correlation_id,
+        .task_id = pawl_arena_copy(keep, task_id),
+        .queue = pawl_arena_copy(keep, queue),
+        .title = pawl_arena_copy(keep, title),
+        .correlation_id = pawl_correlation_id(task_id, correlation_id, keep),
         .max_retries = -1,
     };
-    pawl_event_render_about(row, &about, keep, out);
+    pawl_event_render_about(&kept, &about, keep, out);
 }

@@ -1,6 +1,6 @@
-/* Columns to structs. A number is read wide and checked against what its field may hold, so that no row,
- * however damaged, becomes a value outside its enum. What the rules promise of a task as a whole is checked by
- * pawl_task_row_fault. */
+/* Columns to structs. A number is read wide and checked against what its field may hold, so that no
+ * row, however damaged, becomes a value outside its enum. What the rules promise of a task as a
+ * whole is checked by pawl_task_row_fault. */
 #include "store/rows.h"
 
 #include "core/limits.h"
@@ -46,7 +46,8 @@ static struct pawl_str next_text(struct reader *reader)
     return pawl_row_text(reader->row, reader->column++, reader->arena);
 }
 
-struct pawl_str pawl_row_text(const struct pawl_db_row *row, int32_t column, struct pawl_arena *arena)
+struct pawl_str pawl_row_text(const struct pawl_db_row *row, int32_t column,
+                              struct pawl_arena *arena)
 {
     struct pawl_str text = pawl_db_text(row, column);
     return text.len == 0 ? (struct pawl_str){0} : pawl_arena_copy(arena, text);
@@ -76,14 +77,14 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
     out->queue = next_int(&reader);
     out->state = next_state(&reader);
     out->priority = (int32_t)next_within(&reader, 0, PAWL_PRIORITY_MAX, "priority is out of range");
-    out->rank = pawl_db_is_null(row, reader.column) ? PAWL_RANK_NONE
-                                                    : pawl_db_int64(row, reader.column);
+    out->rank =
+        pawl_db_is_null(row, reader.column) ? PAWL_RANK_NONE : pawl_db_int64(row, reader.column);
     reader.column++;
     out->due_at_ms = next_int(&reader);
     out->version = next_int(&reader);
     out->epoch = next_int(&reader);
-    out->lease_kind = (enum pawl_lease_kind)next_within(
-        &reader, PAWL_LEASE_NONE, PAWL_LEASE_CLIENT, "lease_kind is none that is known");
+    out->lease_kind = (enum pawl_lease_kind)next_within(&reader, PAWL_LEASE_NONE, PAWL_LEASE_CLIENT,
+                                                        "lease_kind is none that is known");
     out->owner = next_int(&reader);
     out->lease_ms = next_int(&reader);
     out->lease_end_at_ms = next_int(&reader);
@@ -208,7 +209,7 @@ const char *pawl_row_event(const struct pawl_db_row *row, struct pawl_arena *are
     out->retries = next_count(&reader, "retries is out of range");
     out->next_retry_at_ms = next_int(&reader);
     out->duration_ms = next_int(&reader);
-    out->cause = (enum pawl_event_cause)next_within(&reader, PAWL_CAUSE_NONE, PAWL_CAUSE_CONTROL,
+    out->cause = (enum pawl_event_cause)next_within(&reader, PAWL_CAUSE_NONE, PAWL_CAUSE_CANCEL,
                                                     "cause is none that is known");
     out->actor = next_text(&reader);
     out->note = next_text(&reader);
@@ -279,8 +280,8 @@ const char *pawl_row_late(const struct pawl_db_row *row, struct pawl_arena *aren
     out->epoch = next_int(&reader);
     out->at_ms = next_int(&reader);
     out->owner = next_text(&reader);
-    out->kind = (enum pawl_outcome_kind)next_within(
-        &reader, PAWL_OUTCOME_NONE, PAWL_OUTCOME_CANCEL, "kind is none that is known");
+    out->kind = (enum pawl_outcome_kind)next_within(&reader, PAWL_OUTCOME_NONE, PAWL_OUTCOME_CANCEL,
+                                                    "kind is none that is known");
     out->digest = next_int(&reader);
     return reader.fault;
 }

@@ -1,10 +1,11 @@
 /* Rows of an answer, as the structs of core. Shared by the loads of a step and the reads of people.
  *
- * Each function reads the columns of one statement family, whose order is the contract written above it;
- * statements.sql keeps to it. Numbers are checked to be what they may be. Texts are copied into the arena.
+ * Each function reads the columns of one statement family, whose order is the contract written
+ * above it; statements.sql keeps to it. Numbers are checked to be what they may be. Texts are
+ * copied into the arena.
  *
- * Returns NULL, or what is wrong with the row as static text; then *out is of no use. When the arena is
- * full (pawl_arena_code), neither row nor fault means anything: ask that first. */
+ * Returns NULL, or what is wrong with the row as static text; then *out is of no use. When the
+ * arena is full (pawl_arena_code), neither row nor fault means anything: ask that first. */
 #ifndef PAWL_STORE_ROWS_H
 #define PAWL_STORE_ROWS_H
 
@@ -13,12 +14,12 @@
 #include "store/db.h"
 
 /* key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
- * lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max, jitter_ms,
- * retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms, started_at_ms,
- * finished_at_ms, progress, progress_epoch, progress_event_at_ms, control, control_deadline_at_ms, sequence,
- * outcome_epoch, outcome_kind, outcome_digest, dependency_policy, open_dependencies, blocked_by,
- * has_dependents, payloads, checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes, title,
- * correlation_id, idempotency_key, body_digest */
+ * lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
+ * jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
+ * started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
+ * control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
+ * open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
+ * payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest */
 enum { PAWL_ROW_TASK_COLUMNS = 50 }; /* more columns may follow */
 const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *arena,
                           struct pawl_task_row *out);
@@ -42,8 +43,8 @@ enum { PAWL_ROW_DEPENDENCY_COLUMNS = 5 };
 const char *pawl_row_dependency(const struct pawl_db_row *row, struct pawl_arena *arena,
                                 struct pawl_dependency_row *out);
 
-/* position, task, sequence, type, at_ms, state, epoch, version, progress, retries, next_retry_at_ms,
- * duration_ms, cause, actor, note */
+/* position, task, sequence, type, at_ms, state, epoch, version, progress, retries,
+ * next_retry_at_ms, duration_ms, cause, actor, note */
 enum { PAWL_ROW_EVENT_COLUMNS = 15 };
 const char *pawl_row_event(const struct pawl_db_row *row, struct pawl_arena *arena,
                            struct pawl_event_row *out);
@@ -73,6 +74,7 @@ const char *pawl_row_late(const struct pawl_db_row *row, struct pawl_arena *aren
                           struct pawl_late_row *out);
 
 /* A copy in the arena; empty stays empty. */
-struct pawl_str pawl_row_text(const struct pawl_db_row *row, int32_t column, struct pawl_arena *arena);
+struct pawl_str pawl_row_text(const struct pawl_db_row *row, int32_t column,
+                              struct pawl_arena *arena);
 
 #endif

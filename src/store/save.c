@@ -1,8 +1,8 @@
 /* Writes what a set has changed and appended. Events come last, in the commit.
  *
- * Nothing here is waited for: all statements are sent, and what cannot be written is found at the next flush.
- * What could be refused has been refused when it was loaded; a constraint that fires here is a fault of ours,
- * or on PostgreSQL a lost race. */
+ * Nothing here is waited for: all statements are sent, and what cannot be written is found at the
+ * next flush. What could be refused has been refused when it was loaded; a constraint that fires
+ * here is a fault of ours, or on PostgreSQL a lost race. */
 #include "base/array.h"
 #include "base/assert.h"
 #include "base/error.h"
@@ -13,7 +13,8 @@ static struct pawl_value rank_value(int64_t rank)
     return rank == PAWL_RANK_NONE ? pawl_null() : pawl_int(rank);
 }
 
-/* ---- Tasks ------------------------------------------------------------------------------------ */
+/* ---- Tasks ------------------------------------------------------------------------------------
+ */
 
 static enum pawl_code add_task(struct pawl_db *db, const struct pawl_task_row *task,
                                struct pawl_error *err)
@@ -127,7 +128,8 @@ static enum pawl_code save_task(struct pawl_db *db, const struct pawl_task_row *
     enum { INDEXED_COUNT = 5 };
     size_t count = PAWL_COUNT_OF(values);
     if (is_inside(task, was)) {
-        return pawl_db_change(db, PAWL_SQL_TASK_SAVE_INSIDE, values, count - INDEXED_COUNT, true, err);
+        return pawl_db_change(db, PAWL_SQL_TASK_SAVE_INSIDE, values, count - INDEXED_COUNT, true,
+                              err);
     }
     return pawl_db_change(db, PAWL_SQL_TASK_SAVE, values, count, true, err);
 }
@@ -146,7 +148,8 @@ static enum pawl_code write_task(struct pawl_db *db, const struct pawl_entry *en
     return save_task(db, task, was, err);
 }
 
-/* ---- Other rows ------------------------------------------------------------------------------- */
+/* ---- Other rows -------------------------------------------------------------------------------
+ */
 
 static enum pawl_code write_queue(struct pawl_db *db, const struct pawl_entry *entry,
                                   struct pawl_error *err)
@@ -168,7 +171,8 @@ static enum pawl_code write_queue(struct pawl_db *db, const struct pawl_entry *e
         code = pawl_db_change(db, PAWL_SQL_QUEUE_ADD, values, PAWL_COUNT_OF(values), true, err);
     } else {
         values[1] = values[0]; /* the name does not change */
-        code = pawl_db_change(db, PAWL_SQL_QUEUE_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true, err);
+        code = pawl_db_change(db, PAWL_SQL_QUEUE_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true,
+                              err);
     }
     if (code != PAWL_OK) return code;
     return pawl_db_change(db, PAWL_SQL_META_GENERATION, NULL, 0, true, err);
@@ -193,7 +197,8 @@ static enum pawl_code write_worker(struct pawl_db *db, const struct pawl_entry *
         return pawl_db_change(db, PAWL_SQL_WORKER_ADD, values, PAWL_COUNT_OF(values), true, err);
     }
     values[1] = values[0]; /* the id does not change */
-    return pawl_db_change(db, PAWL_SQL_WORKER_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true, err);
+    return pawl_db_change(db, PAWL_SQL_WORKER_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true,
+                          err);
 }
 
 static enum pawl_code write_payload(struct pawl_db *db, const struct pawl_entry *entry,
@@ -206,7 +211,8 @@ static enum pawl_code write_payload(struct pawl_db *db, const struct pawl_entry 
     return pawl_db_change(db, PAWL_SQL_PAYLOAD_PUT, values, PAWL_COUNT_OF(values), true, err);
 }
 
-static enum pawl_code remove_consumer(struct pawl_db *db, struct pawl_str name, struct pawl_error *err)
+static enum pawl_code remove_consumer(struct pawl_db *db, struct pawl_str name,
+                                      struct pawl_error *err)
 {
     struct pawl_value value = pawl_text(name);
     enum pawl_code code =
@@ -230,7 +236,8 @@ static enum pawl_code write_consumer(struct pawl_db *db, const struct pawl_entry
         return pawl_db_change(db, PAWL_SQL_CONSUMER_ADD, values, PAWL_COUNT_OF(values), true, err);
     }
     values[1] = values[0]; /* the name does not change */
-    return pawl_db_change(db, PAWL_SQL_CONSUMER_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true, err);
+    return pawl_db_change(db, PAWL_SQL_CONSUMER_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true,
+                          err);
 }
 
 static enum pawl_code write_continuation(struct pawl_db *db, const struct pawl_entry *entry,
@@ -242,9 +249,10 @@ static enum pawl_code write_continuation(struct pawl_db *db, const struct pawl_e
         return pawl_db_change(db, PAWL_SQL_CONTINUATION_REMOVE, &key, 1, false, err);
     }
     if (entry->is_stored) {
-        struct pawl_value values[] = {key, pawl_int(continuation->cursor), pawl_int(continuation->left),
-                                      pawl_int(continuation->done)};
-        return pawl_db_change(db, PAWL_SQL_CONTINUATION_SAVE, values, PAWL_COUNT_OF(values), true, err);
+        struct pawl_value values[] = {key, pawl_int(continuation->cursor),
+                                      pawl_int(continuation->left), pawl_int(continuation->done)};
+        return pawl_db_change(db, PAWL_SQL_CONTINUATION_SAVE, values, PAWL_COUNT_OF(values), true,
+                              err);
     }
     struct pawl_value values[] = {
         key,
@@ -263,12 +271,18 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
 {
     if (entry->row == NULL && !entry->is_stored) return PAWL_OK; /* came and went within the step */
     switch (entry->look) {
-    case PAWL_LOOK_TASK: return write_task(db, entry, err);
-    case PAWL_LOOK_QUEUE: return write_queue(db, entry, err);
-    case PAWL_LOOK_WORKER: return write_worker(db, entry, err);
-    case PAWL_LOOK_PAYLOAD: return write_payload(db, entry, err);
-    case PAWL_LOOK_CONSUMER: return write_consumer(db, entry, err);
-    case PAWL_LOOK_CONTINUATION: return write_continuation(db, entry, err);
+    case PAWL_LOOK_TASK:
+        return write_task(db, entry, err);
+    case PAWL_LOOK_QUEUE:
+        return write_queue(db, entry, err);
+    case PAWL_LOOK_WORKER:
+        return write_worker(db, entry, err);
+    case PAWL_LOOK_PAYLOAD:
+        return write_payload(db, entry, err);
+    case PAWL_LOOK_CONSUMER:
+        return write_consumer(db, entry, err);
+    case PAWL_LOOK_CONTINUATION:
+        return write_continuation(db, entry, err);
     case PAWL_LOOK_TASK_ID:
     case PAWL_LOOK_IDEMPOTENCY:
     case PAWL_LOOK_QUEUE_NAME:
@@ -285,21 +299,21 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
     case PAWL_LOOK_AWAITED:
     case PAWL_LOOK_LATE:
     case PAWL_LOOK_LOG_OLDEST:
-    case PAWL_LOOK_DEAD: return PAWL_OK; /* written as other rows, or by appends */
+    case PAWL_LOOK_DEAD:
+        return PAWL_OK; /* written as other rows, or by appends */
     }
     return PAWL_OK;
 }
 
-/* ---- Appends ---------------------------------------------------------------------------------- */
+/* ---- Appends ----------------------------------------------------------------------------------
+ */
 
 static enum pawl_code write_dependency(struct pawl_db *db, const struct pawl_dependency_row *row,
                                        struct pawl_error *err)
 {
     struct pawl_value values[] = {
-        pawl_int(row->task),
-        pawl_int(row->number),
-        pawl_int_or_null(row->on),
-        row->on == 0 ? pawl_text(row->on_id) : pawl_null(),
+        pawl_int(row->task),       pawl_int(row->number),
+        pawl_int_or_null(row->on), row->on == 0 ? pawl_text(row->on_id) : pawl_null(),
         pawl_int(row->is_open),
     };
     return pawl_db_change(db, PAWL_SQL_DEPENDENCY_ADD, values, PAWL_COUNT_OF(values), true, err);
@@ -319,8 +333,12 @@ static enum pawl_code write_log(struct pawl_db *db, const struct pawl_log_row *r
                                 struct pawl_error *err)
 {
     struct pawl_value values[] = {
-        pawl_int(row->key),   pawl_int(row->task),              pawl_int(row->epoch),
-        pawl_int(row->at_ms), pawl_int((int64_t)row->text.len), pawl_text(row->text),
+        pawl_int(row->key),
+        pawl_int(row->task),
+        pawl_int(row->epoch),
+        pawl_int(row->at_ms),
+        pawl_int((int64_t)row->text.len),
+        pawl_text(row->text),
     };
     return pawl_db_change(db, PAWL_SQL_LOG_ADD, values, PAWL_COUNT_OF(values), true, err);
 }
@@ -329,9 +347,8 @@ static enum pawl_code write_late(struct pawl_db *db, const struct pawl_late_row 
                                  struct pawl_error *err)
 {
     struct pawl_value values[] = {
-        pawl_int(row->key),    pawl_int(row->task),  pawl_int(row->epoch),
-        pawl_int(row->at_ms),  pawl_text(row->owner), pawl_int(row->kind),
-        pawl_int(row->digest), pawl_text(row->body),
+        pawl_int(row->key),    pawl_int(row->task), pawl_int(row->epoch),  pawl_int(row->at_ms),
+        pawl_text(row->owner), pawl_int(row->kind), pawl_int(row->digest), pawl_text(row->body),
     };
     return pawl_db_change(db, PAWL_SQL_LATE_ADD, values, PAWL_COUNT_OF(values), true, err);
 }
@@ -364,25 +381,34 @@ static enum pawl_code write_append(struct pawl_db *db, enum pawl_append_kind kin
     const struct pawl_dependency_row *dependency = item;
     const struct pawl_ack *ack = item;
     switch (kind) {
-    case PAWL_APPEND_DEPENDENCY: return write_dependency(db, dependency, err);
+    case PAWL_APPEND_DEPENDENCY:
+        return write_dependency(db, dependency, err);
     case PAWL_APPEND_DEPENDENCY_DONE:
         return by_pair(db, PAWL_SQL_DEPENDENCY_DONE, dependency->task, dependency->number, err);
     case PAWL_APPEND_DEPENDENCY_FOUND: {
         struct pawl_value values[] = {pawl_int(dependency->task), pawl_int(dependency->number),
                                       pawl_int(dependency->on)};
-        return pawl_db_change(db, PAWL_SQL_DEPENDENCY_FOUND, values, PAWL_COUNT_OF(values), false, err);
+        return pawl_db_change(db, PAWL_SQL_DEPENDENCY_FOUND, values, PAWL_COUNT_OF(values), false,
+                              err);
     }
-    case PAWL_APPEND_CHECKPOINT: return write_checkpoint(db, item, err);
-    case PAWL_APPEND_CHECKPOINT_PRUNE: return by_key(db, PAWL_SQL_CHECKPOINT_PRUNE, item, err);
-    case PAWL_APPEND_LOG: return write_log(db, item, err);
-    case PAWL_APPEND_LOG_PRUNE: return by_key(db, PAWL_SQL_LOG_REMOVE, item, err);
-    case PAWL_APPEND_LATE: return write_late(db, item, err);
-    case PAWL_APPEND_LATE_PRUNE: return by_key(db, PAWL_SQL_LATE_REMOVE, item, err);
+    case PAWL_APPEND_CHECKPOINT:
+        return write_checkpoint(db, item, err);
+    case PAWL_APPEND_CHECKPOINT_PRUNE:
+        return by_key(db, PAWL_SQL_CHECKPOINT_PRUNE, item, err);
+    case PAWL_APPEND_LOG:
+        return write_log(db, item, err);
+    case PAWL_APPEND_LOG_PRUNE:
+        return by_key(db, PAWL_SQL_LOG_REMOVE, item, err);
+    case PAWL_APPEND_LATE:
+        return write_late(db, item, err);
+    case PAWL_APPEND_LATE_PRUNE:
+        return by_key(db, PAWL_SQL_LATE_REMOVE, item, err);
     case PAWL_APPEND_ACK:
         return by_pair(db, PAWL_SQL_ACKNOWLEDGEMENT_ADD, ack->consumer, ack->position, err);
     case PAWL_APPEND_ACK_PRUNE:
         return by_pair(db, PAWL_SQL_ACKNOWLEDGEMENT_PRUNE, ack->consumer, ack->position, err);
-    case PAWL_APPEND_EVENT_PRUNE: return prune_events(db, item, err);
+    case PAWL_APPEND_EVENT_PRUNE:
+        return prune_events(db, item, err);
     case PAWL_APPEND_EVENT:      /* in the commit */
     case PAWL_APPEND_KIND_COUNT: /* no kind */
         break;
@@ -390,7 +416,8 @@ static enum pawl_code write_append(struct pawl_db *db, enum pawl_append_kind kin
     return PAWL_OK;
 }
 
-enum pawl_code pawl_store_save(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err)
+enum pawl_code pawl_store_save(struct pawl_store *store, struct pawl_set *set,
+                               struct pawl_error *err)
 {
     enum pawl_code code = PAWL_OK;
     pawl_assert(store->is_begun);
@@ -405,10 +432,11 @@ enum pawl_code pawl_store_save(struct pawl_store *store, struct pawl_set *set, s
         if (kind == PAWL_APPEND_EVENT) continue;
         for (size_t i = 0; i < append->count && code == PAWL_OK; i++) {
             store->is_dirty = true;
-            code = write_append(store->db, (enum pawl_append_kind)kind, ((void **)append->items)[i], err);
+            code = write_append(store->db, (enum pawl_append_kind)kind, ((void **)append->items)[i],
+                                err);
         }
     }
-    if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
+    /* no flush: the next load or the commit answers for it, in one round trip */
     if (code == PAWL_OK) pawl_set_saved(set);
     return code;
 }

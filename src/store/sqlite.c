@@ -1,12 +1,13 @@
 /* The SQLite driver.
  *
- * Several processes may use one file. It is in WAL mode with synchronous=FULL: a commit is on disk when it
- * returns. No connection checkpoints by itself, not at a commit and not when it is closed, and none maps the
- * file into memory: SQLite before 3.51.3 can lose a commit when a checkpoint races a reset of the log, so
- * only the one whose turn it is runs checkpoints (pawl_store_checkpoint).
+ * Several processes may use one file. It is in WAL mode with synchronous=FULL: a commit is on disk
+ * when it returns. No connection checkpoints by itself, not at a commit and not when it is closed,
+ * and none maps the file into memory: SQLite before 3.51.3 can lose a commit when a checkpoint
+ * races a reset of the log, so only the one whose turn it is runs checkpoints
+ * (pawl_store_checkpoint).
  *
- * Text of pragmas stands here and not in statements.sql: it is this connection's settings, asked before the
- * file is known to be ours. */
+ * Text of pragmas stands here and not in statements.sql: it is this connection's settings, asked
+ * before the file is known to be ours. */
 #include "base/array.h"
 #include "base/assert.h"
 #include "base/error.h"
@@ -28,13 +29,15 @@ enum {
     SQLITE_VERSION_MIN = 3040000,
     PRAGMA_BYTES_MAX = 64,
 
-    /* As long as a caller waits for the turn: beyond it somebody holds the file who knows no turn. */
+    /* As long as a caller waits for the turn: beyond it somebody holds the file who knows no turn.
+     */
     BUSY_MS_MAX = PAWL_TURN_WAIT_MS_MAX,
     RETRY_MS = 2,
 
-    /* Pages of 4 KiB in the log. From the first on it is copied into the file after a commit, and SQLite
-     * then begins it anew, so that it stays short and is overwritten in place (a sync of a growing file
-     * costs nearly twice as much). From the second on readers that stand in its way are waited for. */
+    /* Pages of 4 KiB in the log. From the first on it is copied into the file after a commit, and
+     * SQLite then begins it anew, so that it stays short and is overwritten in place (a sync of a
+     * growing file costs nearly twice as much). From the second on readers that stand in its way
+     * are waited for. */
     LOG_PAGES_LONG = 1000,
     LOG_PAGES_TOO_LONG = 16000,
     LOG_BUSY_MS_MAX = 200,
@@ -43,9 +46,9 @@ enum {
 struct sqlite {
     struct pawl_db base; /* first */
     sqlite3 *handle;
-    char *path; /* owned; as it was given, or with "./" in front */
-    int log_pages;         /* in the log after the newest commit */
-    int log_pages_tried;   /* when it was last moved and did not become shorter */
+    char *path;          /* owned; as it was given, or with "./" in front */
+    int log_pages;       /* in the log after the newest commit */
+    int log_pages_tried; /* when it was last moved and did not become shorter */
     sqlite3_stmt *statements[PAWL_SQL_COUNT]; /* prepared when first used */
 };
 
@@ -59,7 +62,8 @@ static const struct sqlite *const_sqlite_of(const struct pawl_db *db)
     return (const struct sqlite *)db;
 }
 
-/* ---- Errors ----------------------------------------------------------------------------------- */
+/* ---- Errors -----------------------------------------------------------------------------------
+ */
 
 static const char *system_text(const struct sqlite *db)
 {
@@ -67,7 +71,8 @@ static const char *system_text(const struct sqlite *db)
     return number == 0 ? "" : strerror(number);
 }
 
-/* The one place where results of SQLite become codes. what was being done is a statement's name or a word. */
+/* The one place where results of SQLite become codes. what was being done is a statement's name or
+ * a word. */
 static enum pawl_code fail(const struct sqlite *db, int result, const char *what,
                            struct pawl_error *err)
 {
@@ -80,10 +85,11 @@ static enum pawl_code fail(const struct sqlite *db, int result, const char *what
     case SQLITE_FULL:
         return pawl_error_set(err, PAWL_IO, "%s: %s: the disk is full", path, what);
     case SQLITE_READONLY:
-        return pawl_error_set(err, PAWL_IO, "%s: %s: the file or its folder is read-only", path, what);
+        return pawl_error_set(err, PAWL_IO, "%s: %s: the file or its folder is read-only", path,
+                              what);
     case SQLITE_CANTOPEN:
-        return pawl_error_set(err, PAWL_IO, "%s: %s: the file or its log cannot be opened: %s", path,
-                              what, system_text(db));
+        return pawl_error_set(err, PAWL_IO, "%s: %s: the file or its log cannot be opened: %s",
+                              path, what, system_text(db));
     case SQLITE_PERM:
     case SQLITE_AUTH:
         return pawl_error_set(err, PAWL_IO, "%s: %s: no permission", path, what);
@@ -93,7 +99,8 @@ static enum pawl_code fail(const struct sqlite *db, int result, const char *what
     case SQLITE_CORRUPT:
         return pawl_error_set(err, PAWL_CORRUPT, "%s: %s: the file is damaged", path, what);
     case SQLITE_NOTADB:
-        return pawl_error_set(err, PAWL_CORRUPT, "%s: not a database, or its start is damaged", path);
+        return pawl_error_set(err, PAWL_CORRUPT, "%s: not a database, or its start is damaged",
+                              path);
     case SQLITE_NOMEM:
         return pawl_error_set(err, PAWL_NO_MEMORY, "%s: %s: no memory", path, what);
     case SQLITE_TOOBIG:
@@ -103,23 +110,27 @@ static enum pawl_code fail(const struct sqlite *db, int result, const char *what
     case SQLITE_ERROR:
     case SQLITE_SCHEMA:
         /* our statements are right for our schema: a table or column is not there */
-        return pawl_error_set(err, PAWL_CORRUPT, "%s: %s: the schema is not the expected one: %s", path,
-                              what, sqlite3_errmsg(db->handle));
+        return pawl_error_set(err, PAWL_CORRUPT, "%s: %s: the schema is not the expected one: %s",
+                              path, what, sqlite3_errmsg(db->handle));
     default:
         return pawl_error_set(err, PAWL_IO, "internal: %s: %s (%d)", what, sqlite3_errstr(result),
                               result);
     }
 }
 
-/* ---- Statements ------------------------------------------------------------------------------- */
+/* ---- Statements -------------------------------------------------------------------------------
+ */
 
 static int bind(sqlite3_stmt *statement, int at, const struct pawl_value *value)
 {
     const char *bytes = value->is.text.len == 0 ? "" : value->is.text.ptr;
     switch (value->kind) {
-    case PAWL_VALUE_NULL: return sqlite3_bind_null(statement, at);
-    case PAWL_VALUE_INT64: return sqlite3_bind_int64(statement, at, value->is.number);
-    case PAWL_VALUE_DOUBLE: return sqlite3_bind_double(statement, at, value->is.real);
+    case PAWL_VALUE_NULL:
+        return sqlite3_bind_null(statement, at);
+    case PAWL_VALUE_INT64:
+        return sqlite3_bind_int64(statement, at, value->is.number);
+    case PAWL_VALUE_DOUBLE:
+        return sqlite3_bind_double(statement, at, value->is.real);
     case PAWL_VALUE_TEXT:
         return sqlite3_bind_text64(statement, at, bytes, value->is.text.len, SQLITE_STATIC,
                                    SQLITE_UTF8);
@@ -133,8 +144,8 @@ static int prepare(struct sqlite *db, enum pawl_statement number, sqlite3_stmt *
 {
     int result = SQLITE_OK;
     if (db->statements[number] == NULL) {
-        result = sqlite3_prepare_v3(db->handle, pawl_sql_sqlite[number], -1, SQLITE_PREPARE_PERSISTENT,
-                                    &db->statements[number], NULL);
+        result = sqlite3_prepare_v3(db->handle, pawl_sql_sqlite[number], -1,
+                                    SQLITE_PREPARE_PERSISTENT, &db->statements[number], NULL);
     }
     *out = db->statements[number];
     return result;
@@ -209,7 +220,8 @@ static bool row_is_null(const struct pawl_db_row *row, int32_t column)
     return sqlite3_column_type(row->of, column) == SQLITE_NULL;
 }
 
-/* ---- Transactions ----------------------------------------------------------------------------- */
+/* ---- Transactions -----------------------------------------------------------------------------
+ */
 
 static int step_alone(struct sqlite *db, enum pawl_statement number)
 {
@@ -229,9 +241,10 @@ static enum pawl_code sqlite_begin(struct pawl_db *base, bool is_write, struct p
     return result == SQLITE_OK ? PAWL_OK : fail(db, result, "begin", err);
 }
 
-/* Of a failed commit only two things are known to have written no commit record: the lock was not got, or
- * the disk was full before or in the last frame (nothing is written after it: SQLite pads the log only on
- * disks that may tear neighbours). After any other the record may be in the log, now or after a restart. */
+/* Of a failed commit only two things are known to have written no commit record: the lock was not
+ * got, or the disk was full before or in the last frame (nothing is written after it: SQLite pads
+ * the log only on disks that may tear neighbours). After any other the record may be in the log,
+ * now or after a restart. */
 static enum pawl_code sqlite_commit(struct pawl_db *base, struct pawl_error *err)
 {
     struct sqlite *db = sqlite_of(base);
@@ -252,7 +265,8 @@ static void sqlite_rollback(struct pawl_db *base)
     }
 }
 
-/* ---- The log ---------------------------------------------------------------------------------- */
+/* ---- The log ----------------------------------------------------------------------------------
+ */
 
 static int log_grew(void *self, sqlite3 *handle, const char *name, int pages)
 {
@@ -264,8 +278,8 @@ static int log_grew(void *self, sqlite3 *handle, const char *name, int pages)
     return SQLITE_OK;
 }
 
-/* Moved into the file as a whole, the log begins anew with the next commit. A reader in its way leaves it
- * longer; then it is tried again when it has grown by as much once more. */
+/* Moved into the file as a whole, the log begins anew with the next commit. A reader in its way
+ * leaves it longer; then it is tried again when it has grown by as much once more. */
 static void sqlite_checkpoint(struct pawl_db *base)
 {
     struct sqlite *db = sqlite_of(base);
@@ -275,7 +289,8 @@ static void sqlite_checkpoint(struct pawl_db *base)
     (void)sqlite3_busy_timeout(db->handle, LOG_BUSY_MS_MAX);
     /* failure is no error of the step: everything is in the log, and it is tried again */
     int result = sqlite3_wal_checkpoint_v2(
-        db->handle, NULL, waits ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+        db->handle, NULL, waits ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, NULL,
+        NULL);
     (void)sqlite3_busy_timeout(db->handle, BUSY_MS_MAX);
     if (result != SQLITE_OK && (result & 0xFF) != SQLITE_BUSY) {
         pawl_log_write(base->log, PAWL_LOG_WARN, "store.checkpoint_failed",
@@ -283,7 +298,8 @@ static void sqlite_checkpoint(struct pawl_db *base)
     }
 }
 
-/* ---- Opening ---------------------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------------------
+ */
 
 static struct pawl_str sqlite_path(const struct pawl_db *base)
 {
@@ -355,8 +371,8 @@ static enum pawl_code pragma(struct sqlite *db, const char *sql, int64_t *number
 /* What a file says it is. */
 struct identity {
     int64_t application;
-    int64_t version;      /* of our schema */
-    int64_t changes;      /* of any schema: 0 in a file that nobody has written yet */
+    int64_t version; /* of our schema */
+    int64_t changes; /* of any schema: 0 in a file that nobody has written yet */
 };
 
 static enum pawl_code identify(struct sqlite *db, struct identity *out, struct pawl_error *err)
@@ -385,24 +401,27 @@ static enum pawl_code judge(struct sqlite *db, const struct identity *identity,
     const char *path = db->path;
     if (is_empty(identity)) {
         if (!options->must_exist && !options->read_only) return PAWL_OK;
-        return pawl_error_set(err, PAWL_NOT_FOUND, "%s is empty: there is no store in it yet", path);
+        return pawl_error_set(err, PAWL_NOT_FOUND, "%s is empty: there is no store in it yet",
+                              path);
     }
     if (identity->application != APPLICATION_ID) {
         if (has_table(db, "tasks")) {
-            return pawl_error_set(err, PAWL_UNSUPPORTED,
-                                  "%s is not a Pawl store, but has a table of tasks; if it is an older "
-                                  "store, `pawl import` reads it",
-                                  path);
+            return pawl_error_set(
+                err, PAWL_UNSUPPORTED,
+                "%s is not a Pawl store, but has a table of tasks; if it is an older "
+                "store, `pawl import` reads it",
+                path);
         }
         return pawl_error_set(err, PAWL_UNSUPPORTED, "%s is not a Pawl store", path);
     }
     if (identity->version > PAWL_SCHEMA_COUNT) {
         return pawl_error_set(err, PAWL_UNSUPPORTED,
-                              "%s has schema %" PRId64 ", and this version of Pawl knows up to %d", path,
-                              identity->version, PAWL_SCHEMA_COUNT);
+                              "%s has schema %" PRId64 ", and this version of Pawl knows up to %d",
+                              path, identity->version, PAWL_SCHEMA_COUNT);
     }
     if (identity->version < 1) {
-        return pawl_error_set(err, PAWL_CORRUPT, "%s is a Pawl store without a schema number", path);
+        return pawl_error_set(err, PAWL_CORRUPT, "%s is a Pawl store without a schema number",
+                              path);
     }
     if (identity->version < PAWL_SCHEMA_COUNT && options->read_only) {
         return pawl_error_set(err, PAWL_UNSUPPORTED,
@@ -418,20 +437,22 @@ static void sleep_ms(long ms)
     (void)nanosleep(&time, NULL); /* shorter does no harm */
 }
 
-/* Two processes that both change the mode of a new file get BUSY at once, without SQLite's waiting. */
+/* Two processes that both change the mode of a new file get BUSY at once, without SQLite's waiting.
+ */
 static enum pawl_code use_log(struct sqlite *db, bool may_be_memory, struct pawl_error *err)
 {
     char mode[16] = "";
     int64_t number = 0;
     int result = SQLITE_BUSY;
-    for (int waited = 0; waited < BUSY_MS_MAX && (result & 0xFF) == SQLITE_BUSY; waited += RETRY_MS) {
+    for (int waited = 0; waited < BUSY_MS_MAX && (result & 0xFF) == SQLITE_BUSY;
+         waited += RETRY_MS) {
         if (waited > 0) sleep_ms(RETRY_MS);
         result = read_pragma(db, "PRAGMA journal_mode = WAL", &number, mode);
     }
     if (result != SQLITE_OK) return fail(db, result, "open", err);
     if (strcmp(mode, "wal") == 0 || (may_be_memory && strcmp(mode, "memory") == 0)) return PAWL_OK;
-    return pawl_error_set(err, PAWL_UNSUPPORTED, "%s: its file system cannot hold a write-ahead log",
-                          db->path);
+    return pawl_error_set(err, PAWL_UNSUPPORTED,
+                          "%s: its file system cannot hold a write-ahead log", db->path);
 }
 
 static enum pawl_code write_version(struct sqlite *db, int64_t before,
@@ -455,18 +476,19 @@ static enum pawl_code write_version(struct sqlite *db, int64_t before,
     return pawl_db_change(&db->base, PAWL_SQL_HEAD_ADD, head, PAWL_COUNT_OF(head), true, err);
 }
 
-/* Applies the schema files that are missing, in one transaction. Who waited for it may find that another
- * process has done so. */
+/* Applies the schema files that are missing, in one transaction. Who waited for it may find that
+ * another process has done so. */
 static enum pawl_code apply_schema(struct sqlite *db, const struct pawl_db_options *options,
                                    struct pawl_error *err)
 {
-    struct identity identity;
+    struct identity identity = {0};
     enum pawl_code code = pawl_db_begin(&db->base, true, err);
     if (code != PAWL_OK) return code;
     code = identify(db, &identity, err);
     if (code == PAWL_OK) code = judge(db, &identity, options, err);
     bool is_missing = code == PAWL_OK && identity.version < PAWL_SCHEMA_COUNT;
-    for (int64_t i = identity.version; is_missing && code == PAWL_OK && i < PAWL_SCHEMA_COUNT; i++) {
+    for (int64_t i = identity.version; is_missing && code == PAWL_OK && i < PAWL_SCHEMA_COUNT;
+         i++) {
         code = execute(db, pawl_schema_sqlite[i], err);
     }
     if (is_missing && code == PAWL_OK) {
@@ -501,20 +523,26 @@ static int configure(struct sqlite *db)
 static enum pawl_code settle(struct sqlite *db, const struct pawl_db_options *options,
                              struct pawl_error *err)
 {
-    struct identity identity;
+    struct identity identity = {0};
     bool is_writer = !options->read_only;
-    enum pawl_code code = identify(db, &identity, err);
+    /* in one transaction: another process may be making the schema right now */
+    enum pawl_code code = pawl_db_begin(&db->base, false, err);
+    if (code == PAWL_OK) code = identify(db, &identity, err);
     if (code == PAWL_OK) code = judge(db, &identity, options, err);
+    pawl_db_rollback(&db->base);
     if (code != PAWL_OK) return code;
     if (is_writer && sqlite3_db_readonly(db->handle, "main") == 1) {
         return fail(db, SQLITE_READONLY, "open", err);
     }
-    code = execute(db,
-                   "PRAGMA page_size = 4096; PRAGMA auto_vacuum = NONE; PRAGMA cache_size = -8192; "
-                   "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0; PRAGMA synchronous = FULL",
-                   err);
+    code =
+        execute(db,
+                "PRAGMA page_size = 4096; PRAGMA auto_vacuum = NONE; PRAGMA cache_size = -8192; "
+                "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; "
+                "PRAGMA journal_size_limit = 16777216", /* what a log that had to grow is cut to */
+                err);
     if (code == PAWL_OK && is_writer) code = use_log(db, options->vfs != NULL, err);
-    if (code == PAWL_OK && identity.version < PAWL_SCHEMA_COUNT) code = apply_schema(db, options, err);
+    if (code == PAWL_OK && identity.version < PAWL_SCHEMA_COUNT)
+        code = apply_schema(db, options, err);
     if (code == PAWL_OK && !is_writer) code = execute(db, "PRAGMA query_only = ON", err);
     return code;
 }
@@ -552,7 +580,8 @@ static enum pawl_code provide_file(const struct sqlite *db, const struct pawl_db
 static enum pawl_code check_library(struct pawl_error *err)
 {
     if (sqlite3_libversion_number() < SQLITE_VERSION_MIN) {
-        return pawl_error_set(err, PAWL_UNSUPPORTED, "SQLite %s is too old: 3.40 or newer is needed",
+        return pawl_error_set(err, PAWL_UNSUPPORTED,
+                              "SQLite %s is too old: 3.40 or newer is needed",
                               sqlite3_libversion());
     }
     if (sqlite3_threadsafe() == 0) {
@@ -565,8 +594,9 @@ enum pawl_code pawl_sqlite_open(struct pawl_db **out, const struct pawl_db_optio
                                 struct pawl_error *err)
 {
     struct pawl_str target = options->target;
-    int flags = SQLITE_OPEN_NOMUTEX |
-                (options->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    int flags =
+        SQLITE_OPEN_NOMUTEX |
+        (options->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     enum pawl_code code = check_library(err);
     if (code != PAWL_OK) return code;
     if (target.len == 0 || memchr(target.ptr, '\0', target.len) != NULL) {

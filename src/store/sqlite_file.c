@@ -37,11 +37,11 @@ static const int64_t remote_numbers[] = {
 };
 
 static const char *const remote_fuse_types[] = {
-    "fuse.sshfs",     "fuse.s3fs",     "fuse.gcsfuse",   "fuse.goofys",     "fuse.rclone",
-    "fuse.glusterfs", "fuse.ceph",     "fuse.ceph-fuse", "fuse.juicefs",    "fuse.davfs",
-    "fuse.davfs2",    "fuse.smbnetfs", "fuse.curlftpfs", "fuse.lizardfs",   "fuse.moosefs",
-    "fuse.mfs",       "fuse.seaweedfs", "fuse.blobfuse", "fuse.blobfuse2",  "fuse.vmhgfs-fuse",
-    "fuse.grpcfuse",  "fuse.cvmfs2",   "fuse.httpfs",
+    "fuse.sshfs",     "fuse.s3fs",      "fuse.gcsfuse",   "fuse.goofys",    "fuse.rclone",
+    "fuse.glusterfs", "fuse.ceph",      "fuse.ceph-fuse", "fuse.juicefs",   "fuse.davfs",
+    "fuse.davfs2",    "fuse.smbnetfs",  "fuse.curlftpfs", "fuse.lizardfs",  "fuse.moosefs",
+    "fuse.mfs",       "fuse.seaweedfs", "fuse.blobfuse",  "fuse.blobfuse2", "fuse.vmhgfs-fuse",
+    "fuse.grpcfuse",  "fuse.cvmfs2",    "fuse.httpfs",
 };
 
 bool pawl_file_system_is_remote(int64_t number, const char *type)
@@ -56,9 +56,8 @@ bool pawl_file_system_is_remote(int64_t number, const char *type)
     return false;
 }
 
-/* The type of a mounted file system by its device, from a line of the mount table (proc(5),
- * /proc/pid/mountinfo): "36 35 98:0 /root /mnt options ... - type source options". Cuts the line. */
-static const char *mount_type(char *line, dev_t device)
+/* "36 35 98:0 /root /mnt options ... - type source options" */
+const char *pawl_mount_type(char *line, uint64_t device)
 {
     unsigned major_number = 0;
     unsigned minor_number = 0;
@@ -78,7 +77,7 @@ static bool fuse_is_remote(dev_t device)
     FILE *table = fopen("/proc/self/mountinfo", "re");
     if (table == NULL) return false; /* not known to be remote */
     while (!is_remote && fgets(line, sizeof line, table) != NULL) {
-        const char *type = mount_type(line, device);
+        const char *type = pawl_mount_type(line, device);
         if (type != NULL) is_remote = pawl_file_system_is_remote(FUSE, type);
     }
     (void)fclose(table); /* read only: nothing can be lost */

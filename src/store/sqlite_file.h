@@ -4,18 +4,24 @@
 
 #include "pawl.h"
 
-/* Whether a file system is shared between machines, so that locks and the shared memory of a write-ahead log
- * are not to be trusted on it: by its number (f_type of statfs), and where that is FUSE, which may be
- * anything, by the type that the mount table names ("fuse.sshfs"; may be NULL). */
+/* Whether a file system is shared between machines, so that locks and the shared memory of a
+ * write-ahead log are not to be trusted on it: by its number (f_type of statfs), and where that is
+ * FUSE, which may be anything, by the type that the mount table names ("fuse.sshfs"; may be NULL).
+ */
 bool pawl_file_system_is_remote(int64_t number, const char *type);
+
+/* The type of a mounted file system by its device number, from a line of the mount table (proc(5),
+ * /proc/pid/mountinfo), which is cut for it; NULL if the line is of another device or none at all.
+ */
+const char *pawl_mount_type(char *line, uint64_t device);
 
 /* Refuses a path on such a file system; the file itself need not exist.
  *
  *   fails  PAWL_UNSUPPORTED, PAWL_IO */
 enum pawl_code pawl_sqlite_file_check(const char *path, struct pawl_error *err) PAWL_MUST_USE;
 
-/* Makes an empty file that only its owner can read, if there is none. Never opens it: closing a descriptor
- * would drop the locks that SQLite holds on it in this process.
+/* Makes an empty file that only its owner can read, if there is none. Never opens it: closing a
+ * descriptor would drop the locks that SQLite holds on it in this process.
  *
  *   fails  PAWL_IO */
 enum pawl_code pawl_sqlite_file_create(const char *path, struct pawl_error *err) PAWL_MUST_USE;

@@ -54,21 +54,15 @@ UPDATE meta SET boot_id = ?1, clock_offset_ms = ?2 WHERE one = 1;
 -- meta, by its key. Caches of queues are out of date.
 UPDATE meta SET generation = generation + 1 WHERE one = 1;
 
--- name: HEAD_LOCK sqlite
--- head, by its key; its row stays locked until the transaction ends (SQLite has locked the file).
+-- name: HEAD_LOCK
+-- head, by its key; its row stays locked until the transaction ends (SQLite has locked the file). On
+-- PostgreSQL whoever has this row has the turn: so far the steps of all processes of a cluster go one after
+-- the other. Steps of many nodes at once will lock the roots they touch, and this row at their end.
+-- postgres: FOR UPDATE
 SELECT position, next_key, now_ms
 FROM head
 WHERE one = 1
 LIMIT 1;
-
--- name: HEAD_LOCK postgres
--- head, by its key. Whoever has this row has the turn: so far the steps of all processes of a cluster go one
--- after the other. Steps of many nodes at once will lock the roots they touch, and this row at their end.
-SELECT position, next_key, now_ms
-FROM head
-WHERE one = 1
-LIMIT 1
-FOR UPDATE;
 
 -- name: HEAD_SAVE
 -- head, by its key.
@@ -87,14 +81,16 @@ LIMIT 1;
 -- queue by its name, then the first entry of task_ready.
 SELECT 1
 FROM queue
-JOIN task ON task.queue = queue.key AND task.rank IS NOT NULL
-WHERE queue.name = ?1 AND queue.is_paused = 0
+WHERE name = ?1 AND is_paused = 0
+  AND (SELECT 1 FROM task WHERE task.queue = queue.key AND task.rank IS NOT NULL LIMIT 1) IS NOT NULL
 LIMIT 1;
 
--- Tasks, in the columns of pawl_row_task.
+-- Tasks, in the columns of pawl_row_task. On PostgreSQL a step locks what it may change as it reads it; while
+-- the row of head orders all steps, nobody ever waits for these locks.
 
 -- name: TASK_BY_KEY
 -- task, by its key.
+-- postgres: FOR NO KEY UPDATE
 SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
        lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
        jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
@@ -108,6 +104,7 @@ LIMIT 1;
 
 -- name: TASK_BY_ID
 -- The unique index of task.id.
+-- postgres: FOR NO KEY UPDATE
 SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
        lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
        jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
@@ -121,6 +118,7 @@ LIMIT 1;
 
 -- name: TASK_BY_IDEMPOTENCY
 -- task_idempotency.
+-- postgres: FOR NO KEY UPDATE
 SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
        lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
        jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
@@ -134,6 +132,7 @@ LIMIT 1;
 
 -- name: TASKS_READY
 -- task_ready, in its order: exactly what may be claimed now.
+-- postgres: FOR NO KEY UPDATE
 SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
        lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
        jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
@@ -148,6 +147,7 @@ LIMIT ?2;
 
 -- name: TASKS_DUE
 -- task_due, in its order.
+-- postgres: FOR NO KEY UPDATE
 SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
        lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
        jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
@@ -162,6 +162,7 @@ LIMIT ?2;
 
 -- name: TASKS_DEAD
 -- task_aside, in its order. 8 = DEAD_LETTER.
+-- postgres: FOR NO KEY UPDATE
 SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
        lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
        jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
@@ -176,6 +177,7 @@ LIMIT ?2;
 
 -- name: TASKS_DEAD_OF_QUEUE
 -- task_aside, in its order; dead letters of other queues are passed over.
+-- postgres: FOR NO KEY UPDATE
 SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
        lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
        jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
@@ -473,7 +475,7 @@ INSERT INTO event (position, task, sequence, type, at_ms, state, epoch, version,
                    duration_ms, cause, actor, note)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
 
--- name: EVENT_PRUNE
+-- name: EVENT_PRUNE sqlite
 -- event_task, in its order.
 DELETE FROM event
 WHERE position IN (SELECT position
@@ -481,6 +483,15 @@ WHERE position IN (SELECT position
                    WHERE task = ?1 AND sequence <= ?2 AND position <= ?3
                    ORDER BY sequence
                    LIMIT ?4);
+
+-- name: EVENT_PRUNE postgres
+-- event_task, in its order; then event, by its key: as an array, so that it is never the other way round.
+DELETE FROM event
+WHERE position = ANY (ARRAY(SELECT position
+                            FROM event
+                            WHERE task = ?1 AND sequence <= ?2 AND position <= ?3
+                            ORDER BY sequence
+                            LIMIT ?4));
 
 -- name: QUARANTINE_ADD
 -- The first finding stays.
@@ -517,7 +528,6 @@ SELECT pg_backend_pid(),
        set_config('plan_cache_mode', 'force_generic_plan', false),
        set_config('enable_seqscan', 'off', false),
        set_config('enable_bitmapscan', 'off', false),
-       set_config('enable_sort', 'off', false),
        set_config('enable_hashjoin', 'off', false),
        set_config('enable_mergejoin', 'off', false),
        set_config('jit', 'off', false)
@@ -583,7 +593,7 @@ WHERE seen_at_ms < extract(epoch FROM now()) * 1000 - 86400000 AND lazy.setting 
 -- replica. ?2 tells it from a later process with the same number.
 SELECT pg_terminate_backend(pid)
 FROM pg_stat_activity
-WHERE pid = ?1
+WHERE pid::bigint = ?1
   AND (extract(epoch FROM backend_start) * 1000000)::bigint = ?2
   AND wait_event IS DISTINCT FROM 'SyncRep'
 LIMIT 1;
@@ -649,7 +659,7 @@ WHERE d.task = ?1 AND d.is_open >= ?2
 ORDER BY d.number
 LIMIT ?3;
 
--- name: READ_READY
+-- name: READ_READY sqlite
 -- task_ready, in its order, beyond a place.
 SELECT rank AS first, key, state, queue, rank
 FROM task
@@ -659,6 +669,14 @@ SELECT rank, key, state, queue, rank
 FROM task
 WHERE queue = ?1 AND rank IS NOT NULL AND rank > ?2
 ORDER BY first, key
+LIMIT ?4;
+
+-- name: READ_READY postgres
+-- task_ready, in its order, beyond a place: a pair is compared with the index as a whole.
+SELECT rank, key, state, queue, rank
+FROM task
+WHERE queue = ?1 AND rank IS NOT NULL AND (rank, key) > (?2, ?3)
+ORDER BY rank, key
 LIMIT ?4;
 
 -- name: READ_READY_HEADS
@@ -695,7 +713,7 @@ WHERE blocked_by IS NOT NULL AND key < ?1
 ORDER BY key DESC
 LIMIT ?2;
 
--- name: READ_ASIDE
+-- name: READ_ASIDE sqlite
 -- task_aside, each wanted state from its end, merged: newest first. The states are all named, since only
 -- then is the partial index known to have them.
 SELECT 0 AS first, key, state, queue, rank
@@ -716,7 +734,32 @@ WHERE state IN (3, 4, 6, 8) AND state = 8 AND (?3 & 256) <> 0 AND key < ?1
 ORDER BY key DESC
 LIMIT ?2;
 
--- name: READ_FINISHED
+-- name: READ_ASIDE postgres
+-- task_aside, each wanted state from its end, merged: newest first.
+SELECT 0, key, state, queue, rank
+FROM ((SELECT key, state, queue, rank
+       FROM task
+       WHERE state = 3 AND (?3::bigint & 8) <> 0 AND key < ?1
+       ORDER BY key DESC)
+      UNION ALL
+      (SELECT key, state, queue, rank
+       FROM task
+       WHERE state = 4 AND (?3 & 16) <> 0 AND key < ?1
+       ORDER BY key DESC)
+      UNION ALL
+      (SELECT key, state, queue, rank
+       FROM task
+       WHERE state = 6 AND (?3 & 64) <> 0 AND key < ?1
+       ORDER BY key DESC)
+      UNION ALL
+      (SELECT key, state, queue, rank
+       FROM task
+       WHERE state = 8 AND (?3 & 256) <> 0 AND key < ?1
+       ORDER BY key DESC)) AS aside
+ORDER BY key DESC
+LIMIT ?2;
+
+-- name: READ_FINISHED sqlite
 -- task_finished, from its end, beyond a place.
 SELECT finished_at_ms AS first, key, state, queue, rank
 FROM task
@@ -728,7 +771,15 @@ WHERE finished_at_ms IS NOT NULL AND finished_at_ms < ?3
 ORDER BY first DESC, key DESC
 LIMIT ?2;
 
--- name: READ_DUE
+-- name: READ_FINISHED postgres
+-- task_finished, from its end, beyond a place.
+SELECT finished_at_ms, key, state, queue, rank
+FROM task
+WHERE finished_at_ms IS NOT NULL AND (finished_at_ms, key) < (?3, ?1)
+ORDER BY finished_at_ms DESC, key DESC
+LIMIT ?2;
+
+-- name: READ_DUE sqlite
 -- task_due, in its order, beyond a place.
 SELECT due_at_ms AS first, key, state, queue, rank
 FROM task
@@ -738,6 +789,14 @@ SELECT due_at_ms, key, state, queue, rank
 FROM task
 WHERE due_at_ms IS NOT NULL AND due_at_ms > ?3
 ORDER BY first, key
+LIMIT ?2;
+
+-- name: READ_DUE postgres
+-- task_due, in its order, beyond a place.
+SELECT due_at_ms, key, state, queue, rank
+FROM task
+WHERE due_at_ms IS NOT NULL AND (due_at_ms, key) > (?3, ?1)
+ORDER BY due_at_ms, key
 LIMIT ?2;
 
 -- name: READ_AHEAD

@@ -1,8 +1,9 @@
 /* Opening, the transaction of a step, its clock, and the plain reads of the loop.
  *
- * A step that has changed nothing is rolled back: it costs no sync. An error inside a transaction leaves it to
- * the caller to roll back; only a commit ends it whatever comes. When the outcome of a commit is not known the
- * connection is closed and opened anew, and never asked to commit the same again. */
+ * A step that has changed nothing is rolled back: it costs no sync. An error inside a transaction
+ * leaves it to the caller to roll back; only a commit ends it whatever comes. When the outcome of a
+ * commit is not known the connection is closed and opened anew, and never asked to commit the same
+ * again. */
 #include "store/store.h"
 
 #include "base/array.h"
@@ -21,7 +22,8 @@ enum {
     CLOCK_STEP_LOGGED_MS = 1000,
 };
 
-/* ---- Opening ---------------------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------------------
+ */
 
 static enum pawl_code connect(struct pawl_store *store, bool must_exist, struct pawl_db_hook hook,
                               struct pawl_error *err)
@@ -57,7 +59,7 @@ struct start {
     bool is_same_boot;
     int64_t position;
     int64_t next_key;
-    int64_t now_ms; /* of the last committed step */
+    int64_t now_ms;   /* of the last committed step */
     int64_t clock_ms; /* PostgreSQL: the server's */
     char store_id[PAWL_UUID_BYTES_MAX + 1];
 };
@@ -183,15 +185,18 @@ bool pawl_store_is_postgres(const struct pawl_store *store)
 
 struct pawl_str pawl_store_path(const struct pawl_store *store)
 {
-    if (store->db == NULL) return pawl_store_is_postgres(store) ? (struct pawl_str){0} : store->options.target;
+    if (store->db == NULL)
+        return pawl_store_is_postgres(store) ? (struct pawl_str){0} : store->options.target;
     return store->db->driver->path(store->db);
 }
 
-/* ---- The clock -------------------------------------------------------------------------------- */
+/* ---- The clock --------------------------------------------------------------------------------
+ */
 
-/* The boot clock stands still for nobody and steps for nobody; the offset makes it an instant. It is kept in
- * the store, so that all processes of one boot agree, and made anew after a reboot: from the wall clock, but
- * never behind what has been committed. An offset out of all range is one that somebody has damaged. */
+/* The boot clock stands still for nobody and steps for nobody; the offset makes it an instant. It
+ * is kept in the store, so that all processes of one boot agree, and made anew after a reboot: from
+ * the wall clock, but never behind what has been committed. An offset out of all range is one that
+ * somebody has damaged. */
 static bool offset_is_good(const struct pawl_env *env, bool is_same_boot, int64_t offset_ms)
 {
     int64_t boot_ms = env->boot_ms(env->self);
@@ -210,8 +215,10 @@ static void log_clocks(struct pawl_store *store, int64_t now_ms, int64_t last_no
     const struct pawl_env *env = store->options.env;
     int64_t drift_ms = env->wall_ms(env->self) - env->boot_ms(env->self);
     int64_t step_ms = drift_ms - store->drift_ms;
-    if (store->is_drift_known && (step_ms > CLOCK_STEP_LOGGED_MS || step_ms < -CLOCK_STEP_LOGGED_MS)) {
-        pawl_log_write(store->options.log, PAWL_LOG_INFO, "clock.stepped", PAWL_INT("by_ms", step_ms));
+    if (store->is_drift_known &&
+        (step_ms > CLOCK_STEP_LOGGED_MS || step_ms < -CLOCK_STEP_LOGGED_MS)) {
+        pawl_log_write(store->options.log, PAWL_LOG_INFO, "clock.stepped",
+                       PAWL_INT("by_ms", step_ms));
     }
     store->drift_ms = drift_ms;
     store->is_drift_known = true;
@@ -235,7 +242,8 @@ static enum pawl_code read_clock(struct pawl_store *store, const struct start *s
     } else {
         int64_t offset_ms = offset_make(env, start->now_ms);
         struct pawl_value values[] = {pawl_text(env->boot_id), pawl_int(offset_ms)};
-        code = pawl_db_change(store->db, PAWL_SQL_META_CLOCK, values, PAWL_COUNT_OF(values), true, err);
+        code = pawl_db_change(store->db, PAWL_SQL_META_CLOCK, values, PAWL_COUNT_OF(values), true,
+                              err);
         if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
         store->is_dirty = true;
         now_ms = offset_ms + env->boot_ms(env->self);
@@ -246,9 +254,11 @@ static enum pawl_code read_clock(struct pawl_store *store, const struct start *s
     return PAWL_OK;
 }
 
-/* ---- The transaction -------------------------------------------------------------------------- */
+/* ---- The transaction --------------------------------------------------------------------------
+ */
 
-static enum pawl_code read_start(struct pawl_store *store, struct start *start, struct pawl_error *err)
+static enum pawl_code read_start(struct pawl_store *store, struct start *start,
+                                 struct pawl_error *err)
 {
     /* head first: on PostgreSQL its lock is waited for, and what is read after it is as of then */
     enum pawl_code code =
@@ -258,7 +268,8 @@ static enum pawl_code read_start(struct pawl_store *store, struct start *start, 
     }
     /* the clock flushes: all of it is one round trip */
     bool has_clock = store->db->driver->clock != NULL;
-    if (code == PAWL_OK && has_clock) code = store->db->driver->clock(store->db, &start->clock_ms, err);
+    if (code == PAWL_OK && has_clock)
+        code = store->db->driver->clock(store->db, &start->clock_ms, err);
     if (code == PAWL_OK && !has_clock) code = pawl_db_flush(store->db, err);
     if (code == PAWL_OK) code = judge_start(start, err);
     if (code != PAWL_OK) return code;
@@ -268,7 +279,8 @@ static enum pawl_code read_start(struct pawl_store *store, struct start *start, 
     return PAWL_OK;
 }
 
-enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head, struct pawl_error *err)
+enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head,
+                                struct pawl_error *err)
 {
     struct start start = {.store = store};
     int64_t now_ms = 0;
@@ -330,13 +342,14 @@ static enum pawl_code write_events(struct pawl_store *store, const struct pawl_a
             pawl_text_or_null(row->actor),
             pawl_text_or_null(row->note),
         };
-        code = pawl_db_change(store->db, PAWL_SQL_EVENT_ADD, values, PAWL_COUNT_OF(values), false, err);
+        code = pawl_db_change(store->db, PAWL_SQL_EVENT_ADD, values, PAWL_COUNT_OF(values), false,
+                              err);
     }
     return code;
 }
 
-enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set, struct pawl_head *head,
-                                 struct pawl_error *err)
+enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set,
+                                 struct pawl_head *head, struct pawl_error *err)
 {
     const struct pawl_append *events = &set->appends[PAWL_APPEND_EVENT];
     int64_t position = head->position;
@@ -346,9 +359,11 @@ enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set,
         return PAWL_OK;
     }
     enum pawl_code code = write_events(store, events, &position, err);
-    struct pawl_value values[] = {pawl_int(position), pawl_int(head->next_key), pawl_int(head->now_ms)};
+    struct pawl_value values[] = {pawl_int(position), pawl_int(head->next_key),
+                                  pawl_int(head->now_ms)};
     if (code == PAWL_OK) {
-        code = pawl_db_change(store->db, PAWL_SQL_HEAD_SAVE, values, PAWL_COUNT_OF(values), true, err);
+        code =
+            pawl_db_change(store->db, PAWL_SQL_HEAD_SAVE, values, PAWL_COUNT_OF(values), true, err);
     }
     if (code == PAWL_OK) code = pawl_db_commit(store->db, err);
     if (code == PAWL_UNKNOWN_OUTCOME) {
@@ -364,7 +379,8 @@ enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set,
     return code;
 }
 
-/* ---- Plain reads ------------------------------------------------------------------------------ */
+/* ---- Plain reads ------------------------------------------------------------------------------
+ */
 
 struct due {
     struct start start;
@@ -376,7 +392,8 @@ static enum pawl_code take_due(void *self, const struct pawl_db_row *row, struct
     struct due *due = self;
     (void)err;
     due->start.now_ms = pawl_db_int64(row, 0);
-    due->start.is_same_boot = pawl_str_equal(pawl_db_text(row, 1), due->start.store->options.env->boot_id);
+    due->start.is_same_boot =
+        pawl_str_equal(pawl_db_text(row, 1), due->start.store->options.env->boot_id);
     due->start.clock_offset_ms = pawl_db_int64(row, 2);
     if (!pawl_db_is_null(row, 3)) due->due_at_ms = pawl_db_int64(row, 3);
     if (!pawl_db_is_null(row, 4)) due->due_at_ms = 0; /* a continuation */
@@ -392,7 +409,8 @@ enum pawl_code pawl_store_next_due(struct pawl_store *store, int64_t *due_at_ms,
     int64_t now = 0;
     pawl_assert(!store->is_begun);
     enum pawl_code code = have_connection(store, err);
-    if (code == PAWL_OK) code = pawl_db_send(store->db, PAWL_SQL_NEXT_DUE, NULL, 0, take_due, &due, err);
+    if (code == PAWL_OK)
+        code = pawl_db_send(store->db, PAWL_SQL_NEXT_DUE, NULL, 0, take_due, &due, err);
     if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
     if (code == PAWL_OK && store->db->driver->clock != NULL) {
         code = store->db->driver->clock(store->db, &now, err);
@@ -416,8 +434,8 @@ static enum pawl_code take_any(void *self, const struct pawl_db_row *row, struct
     return PAWL_OK;
 }
 
-enum pawl_code pawl_store_has_ready(struct pawl_store *store, const struct pawl_str *queues, size_t count,
-                                    bool *out, struct pawl_error *err)
+enum pawl_code pawl_store_has_ready(struct pawl_store *store, const struct pawl_str *queues,
+                                    size_t count, bool *out, struct pawl_error *err)
 {
     bool is_any = false;
     pawl_assert(!store->is_begun);

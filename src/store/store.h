@@ -50,7 +50,8 @@ enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head
  * quarantine (written at save) and answered as none. */
 enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err);
 
-/* Writes what is changed and appended, events excepted. */
+/* Writes what is changed and appended, events excepted. On PostgreSQL it is only sent: what fails shows in the
+ * next load or in the commit, which then has committed nothing. */
 enum pawl_code pawl_store_save(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err);
 
 /* Gives the set's events their positions, writes them and the head, and commits.

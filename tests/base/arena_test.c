@@ -121,6 +121,9 @@ TEST("an array whose size overflows is too large")
     CHECK(pawl_arena_take_array(arena, SIZE_MAX / 2, 3) == NULL);
     CHECK_CODE(PAWL_TOO_LARGE, pawl_arena_code(arena));
     pawl_arena_reset(arena);
+    CHECK(pawl_arena_take(arena, SIZE_MAX) == NULL); /* nor does the block's header wrap it round */
+    CHECK_CODE(PAWL_TOO_LARGE, pawl_arena_code(arena));
+    pawl_arena_reset(arena);
     CHECK(is_clear(pawl_arena_take_array(arena, 100, 8), 800));
     pawl_arena_close(arena);
 }

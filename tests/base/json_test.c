@@ -15,8 +15,7 @@ static struct pawl_arena *open_arena(size_t budget_bytes)
     return arena;
 }
 
-/* ---- What is JSON ------------------------------------------------------------------------------
- */
+/* ---- What is JSON --------------------------------------------------------------------------- */
 
 static const struct pawl_str valid[] = {
     PAWL_STR_INIT("null"),
@@ -244,8 +243,7 @@ TEST("values nest 128 deep and not deeper")
     pawl_arena_close(arena);
 }
 
-/* ---- Keys --------------------------------------------------------------------------------------
- */
+/* ---- Keys ----------------------------------------------------------------------------------- */
 
 /* {"k0":0,"k1":0,...} and at the end one more key, as it is written, unless it is NULL. */
 static struct pawl_str object_of(struct pawl_arena *arena, int32_t count, const char *more)
@@ -366,8 +364,7 @@ TEST("a long key is shown cut between characters")
     pawl_arena_close(arena);
 }
 
-/* ---- Memory ------------------------------------------------------------------------------------
- */
+/* ---- Memory --------------------------------------------------------------------------------- */
 
 TEST("checking ordinary payloads takes nothing, and gives back what large ones take")
 {
@@ -452,8 +449,7 @@ TEST("a text of ten megabytes is checked in its scratch")
     pawl_arena_close(arena);
 }
 
-/* ---- Nodes -------------------------------------------------------------------------------------
- */
+/* ---- Nodes ---------------------------------------------------------------------------------- */
 
 static struct pawl_json *parse(struct pawl_arena *arena, struct pawl_str text)
 {

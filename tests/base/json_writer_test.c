@@ -6,7 +6,10 @@
 #include "test.h"
 
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static struct pawl_arena *open_arena(size_t budget_bytes)
 {
@@ -207,6 +210,68 @@ TEST("containers nest to the limit")
     struct pawl_error err;
     CHECK_OK(pawl_json_check(pawl_json_writer_done(&w), arena, &err), &err);
     pawl_arena_close(arena);
+}
+
+/* What a caller may do wrong. */
+static void misuse(int which, struct pawl_json_writer *w)
+{
+    pawl_json_begin_object(w);
+    switch (which) {
+    case 0:
+        pawl_json_put_null(w);
+        return; /* no key */
+    case 1:
+        pawl_json_end_array(w);
+        return;
+    case 2:
+        (void)pawl_json_writer_done(w);
+        return; /* not closed */
+    case 3:
+        pawl_json_put_key(w, "a");
+        pawl_json_put_key(w, "b");
+        return;
+    case 4:
+        pawl_json_put_key(w, "a");
+        pawl_json_end_object(w);
+        return;
+    case 5:
+        pawl_json_end_object(w);
+        pawl_json_put_null(w); /* a second value */
+        return;
+    case 6:
+        pawl_json_end_object(w);
+        pawl_json_end_object(w);
+        return;
+    case 7:
+        pawl_json_put_key(w, "a");
+        pawl_json_begin_array(w);
+        pawl_json_put_key(w, "b"); /* keys are for objects */
+        return;
+    default:
+        return;
+    }
+}
+
+TEST("calls in a wrong order are broken promises")
+{
+    enum { MISUSES = 8 };
+    for (int which = 0; which < MISUSES; which++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) {
+            signal(SIGABRT, SIG_DFL);
+            close(STDERR_FILENO);
+            struct pawl_arena *arena = NULL;
+            struct pawl_json_writer w;
+            if (pawl_arena_open(&arena, 0) != PAWL_OK) _exit(1);
+            pawl_json_writer_init(&w, arena);
+            misuse(which, &w);
+            _exit(0);
+        }
+        int status;
+        CHECK_EQ(child, waitpid(child, &status, 0));
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    }
 }
 
 TEST_MAIN()

@@ -48,6 +48,9 @@ sql '-- name: A sqlite' 'SELECT 1;'
 bites "a statement that one store lacks is refused" to_c
 sql '-- name: A' 'SELECT 1;' '-- name: B postgres only' 'SELECT 2;'
 holds "a statement marked so is for one store only" gives A 'SELECT 1' 'SELECT 1' B '(null)' 'SELECT 2'
+sql '-- name: A' '-- postgres: FOR UPDATE' 'SELECT 1;' '-- name: B' 'SELECT 2;'
+holds "a line may be for the end of one store's text only" gives \
+    A 'SELECT 1' 'SELECT 1' 'FOR UPDATE' B 'SELECT 2' 'SELECT 2'
 sql '-- name: A' 'SELECT 1; SELECT 2;'
 bites "two statements under one name are refused" to_c
 sql '-- name: A' 'SELECT ?;'

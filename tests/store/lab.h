@@ -1,4 +1,5 @@
-/* A store to try things on: a folder of its own, an outside world that obeys, and short words for steps.
+/* A store to try things on: a folder of its own, an outside world that obeys, and short words for
+ * steps.
  *
  * The same suite runs on each kind of store that this build and machine have (lab_kinds). */
 #ifndef PAWL_TESTS_STORE_LAB_H
@@ -19,8 +20,9 @@ enum {
 struct lab;
 
 struct lab_kind {
-    const char *label;            /* behind the test's name; "" for the first */
-    void (*target)(struct lab *lab); /* writes lab->target of a store that does not exist yet; may skip */
+    const char *label; /* behind the test's name; "" for the first */
+    void (*target)(
+        struct lab *lab); /* writes lab->target of a store that does not exist yet; may skip */
     void (*remove)(struct lab *lab); /* what is not in the folder; NULL = nothing */
 };
 extern const struct lab_kind lab_kinds[];
@@ -87,21 +89,21 @@ void lab_put_queue(struct lab *lab, int64_t key, const char *name);
 void lab_put_event(struct lab *lab, int64_t task, int64_t sequence);
 
 #define STORE_TEST(sentence) STORE_TEST_DEFINE(sentence, __COUNTER__)
-#define STORE_TEST_DEFINE(sentence, number)                                                        \
-    static void TEST_JOIN(store_body_, number)(struct lab * lab);                                  \
-    static void TEST_JOIN(store_run_, number)(const void *kind)                                    \
-    {                                                                                              \
-        static struct lab lab;                                                                     \
-        lab_open(&lab, kind);                                                                      \
-        TEST_JOIN(store_body_, number)(&lab);                                                      \
-        lab_close(&lab);                                                                           \
-    }                                                                                              \
-    __attribute__((constructor)) static void TEST_JOIN(store_add_, number)(void)                   \
-    {                                                                                              \
-        static struct test_case tests[LAB_KINDS_MAX];                                              \
-        static char names[LAB_KINDS_MAX][256];                                                     \
-        lab_add(tests, names, sentence, __FILE__, __LINE__, TEST_JOIN(store_run_, number));        \
-    }                                                                                              \
+#define STORE_TEST_DEFINE(sentence, number)                                                 \
+    static void TEST_JOIN(store_body_, number)(struct lab * lab);                           \
+    static void TEST_JOIN(store_run_, number)(const void *kind)                             \
+    {                                                                                       \
+        static struct lab lab;                                                              \
+        lab_open(&lab, kind);                                                               \
+        TEST_JOIN(store_body_, number)(&lab);                                               \
+        lab_close(&lab);                                                                    \
+    }                                                                                       \
+    __attribute__((constructor)) static void TEST_JOIN(store_add_, number)(void)            \
+    {                                                                                       \
+        static struct test_case tests[LAB_KINDS_MAX];                                       \
+        static char names[LAB_KINDS_MAX][256];                                              \
+        lab_add(tests, names, sentence, __FILE__, __LINE__, TEST_JOIN(store_run_, number)); \
+    }                                                                                       \
     static void TEST_JOIN(store_body_, number)(struct lab * lab)
 
 void lab_add(struct test_case tests[LAB_KINDS_MAX], char names[LAB_KINDS_MAX][256],

@@ -1,12 +1,12 @@
 /* What only PostgreSQL can do to a store: several processes at once, answers that are lost,
  * connections that die. The rest of the suite is store_test.c, which runs on both. */
 #include "postgres_lab.h"
-#include "store/schema_text.h"
 
-#include <inttypes.h>
+#include "base/number.h"
+#include "base/str.h"
+
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- Labs -------------------------------------------------------------------------------------
@@ -528,9 +528,10 @@ TEST("now is the server's clock, whatever ours says, and never falls behind a co
     open_lab(&lab);
     lab.world.wall_ms = 1;
     lab_begin(&lab);
-    int64_t server_ms = strtoll(
-        postgres_sql(lab.target, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"),
-        NULL, 10);
+    int64_t server_ms = 0;
+    const char *text =
+        postgres_sql(lab.target, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint");
+    CHECK(pawl_int64_parse(pawl_str_of(text), 1, INT64_MAX, &server_ms));
     CHECK_NEAR(server_ms, lab.head.now_ms, 5000);
     CHECK_EQ(lab.head.now_ms, lab.head.wall_ms);
     pawl_store_rollback(lab.store);

@@ -35,7 +35,8 @@ static int file_write(sqlite3_file *file, const void *from, int bytes, sqlite3_i
 {
     struct shim_vfs *shim = of(file)->shim;
     shim->write_count++;
-    if (shim->fail_write_at > 0 && shim->write_count >= shim->fail_write_at) return shim->write_result;
+    if (shim->fail_write_at > 0 && shim->write_count >= shim->fail_write_at)
+        return shim->write_result;
     return real(file)->pMethods->xWrite(real(file), from, bytes, at);
 }
 
@@ -130,7 +131,8 @@ static struct shim_vfs *shim_of(sqlite3_vfs *vfs)
     return (struct shim_vfs *)vfs;
 }
 
-static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out_flags)
+static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                    int *out_flags)
 {
     struct shim_vfs *shim = shim_of(vfs);
     struct shim_file *made = of(file);

@@ -1,5 +1,5 @@
-/* What a store on SQLite does with its file: whose it is, damage, full disks, several processes, the clock
- * kept in it, rows that cannot be read, and the plan of every statement. */
+/* What a store on SQLite does with its file: whose it is, damage, full disks, several processes,
+ * the clock kept in it, rows that cannot be read, and the plan of every statement. */
 #include "lab.h"
 #include "shim_vfs.h"
 
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,7 +72,8 @@ static void write_file(const char *text, size_t bytes, int64_t at)
     CHECK_EQ(0, close(fd));
 }
 
-/* ---- The file --------------------------------------------------------------------------------- */
+/* ---- The file ---------------------------------------------------------------------------------
+ */
 
 TEST("a new file is the owner's alone, in WAL mode, and marked as ours")
 {
@@ -129,6 +131,14 @@ TEST("a path that cannot be one is INVALID, a folder that is not there is IO")
     lab_close(&lab);
 }
 
+TEST("a file that is marked as ours and has no schema number is CORRUPT")
+{
+    prepare();
+    lab_sql(&lab, "PRAGMA application_id = 1348564844; CREATE TABLE task (key)");
+    CHECK_CODE(PAWL_CORRUPT, try_open(false));
+    lab_close(&lab);
+}
+
 TEST("an empty file becomes a store, unless one must exist")
 {
     prepare();
@@ -153,6 +163,27 @@ TEST("network file systems are told by their number, and FUSE by its type")
     CHECK(!pawl_file_system_is_remote(0xEF53, NULL));     /* ext4 */
     CHECK(!pawl_file_system_is_remote(0x01021994, NULL)); /* tmpfs */
     CHECK(!pawl_file_system_is_remote(0x9123683E, NULL)); /* btrfs */
+}
+
+TEST("the type of a mount is found by its device, and lines of anything else are passed over")
+{
+    static const struct {
+        const char *line;
+        const char *want;
+    } rows[] = {
+        {"36 35 0:51 / /mnt rw,noatime shared:1 - fuse.sshfs me@there:/ rw\n", "fuse.sshfs"},
+        {"36 35 0:51 / /mnt rw,noatime - ext4 /dev/sda rw\n", "ext4"},
+        {"36 35 0:51 / /mnt rw - ext4\n", "ext4"},
+        {"36 35 0:52 / /mnt rw,noatime - ext4 /dev/sda rw\n", NULL},
+        {"36 35 0:51 / /mnt rw,noatime\n", NULL},
+        {"nonsense", NULL},
+        {"", NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char line[128];
+        (void)snprintf(line, sizeof line, "%s", rows[i].line);
+        CHECK_TEXT(rows[i].want, pawl_mount_type(line, makedev(0, 51)));
+    }
 }
 
 /* Runs the body as somebody whom permissions bind. */
@@ -199,7 +230,8 @@ TEST("a file or folder that may not be written is IO, with a sentence that says 
     lab_close(&lab);
 }
 
-/* ---- Whose file ------------------------------------------------------------------------------- */
+/* ---- Whose file -------------------------------------------------------------------------------
+ */
 
 TEST("a database of others is UNSUPPORTED and stays as it was")
 {
@@ -352,7 +384,8 @@ TEST("a store that another file has replaced is noticed")
     lab_close(&lab);
 }
 
-/* ---- Several at once -------------------------------------------------------------------------- */
+/* ---- Several at once --------------------------------------------------------------------------
+ */
 
 enum { OPENERS = 6, OPEN_ROUNDS = 10 };
 
@@ -445,7 +478,8 @@ TEST("processes that create a store at once and write to it lose nothing")
     }
 }
 
-/* ---- A disk that fails ------------------------------------------------------------------------ */
+/* ---- A disk that fails ------------------------------------------------------------------------
+ */
 
 static struct shim_vfs shim;
 
@@ -461,6 +495,32 @@ static void close_on_shim(void)
 {
     lab_close(&lab);
     shim_vfs_remove(&shim);
+}
+
+TEST("a store whose making fails at any write is made by the next who opens it")
+{
+    int failures = 0;
+    for (int at = 1; at < 200; at++) {
+        struct pawl_store *store = NULL;
+        prepare();
+        shim_vfs_add(&shim);
+        lab.vfs = "shim";
+        shim.fail_write_at = at;
+        shim.write_result = at % 2 == 0 ? SQLITE_FULL : SQLITE_IOERR_WRITE;
+        enum pawl_code code = lab_store(&lab, false, &store);
+        shim.fail_write_at = 0;
+        pawl_store_close(store);
+        CHECK(code == PAWL_OK || code == PAWL_IO || code == PAWL_UNKNOWN_OUTCOME);
+        if (code != PAWL_OK) failures++;
+        CHECK_OK(lab_store(&lab, false, &lab.store), &lab.err);
+        lab_begin(&lab);
+        CHECK_EQ(0, lab.head.position);
+        pawl_store_rollback(lab.store);
+        CHECK_TEXT("1", lab_sql_text(&lab, "SELECT count(*) FROM meta"));
+        close_on_shim();
+        if (code == PAWL_OK) break;
+    }
+    CHECK(failures > 20);
 }
 
 static void check_count(size_t count)
@@ -579,7 +639,8 @@ TEST("a lock held by somebody else is BUSY after five seconds, with nothing writ
     close_on_shim();
 }
 
-/* ---- The log ---------------------------------------------------------------------------------- */
+/* ---- The log ----------------------------------------------------------------------------------
+ */
 
 static void add_large(int64_t key)
 {
@@ -588,7 +649,8 @@ static void add_large(int64_t key)
     body.ptr = pawl_arena_take(lab.arena, body.len);
     CHECK(body.ptr != NULL);
     memset((char *)(uintptr_t)body.ptr, 'x', body.len);
-    pawl_set_put(&lab.set, PAWL_LOOK_PAYLOAD, key * 16, (struct pawl_str){0}, 0, LAB_TAKE(&lab, body));
+    pawl_set_put(&lab.set, PAWL_LOOK_PAYLOAD, key * 16, (struct pawl_str){0}, 0,
+                 LAB_TAKE(&lab, body));
     lab_commit(&lab);
     pawl_store_checkpoint(lab.store);
 }
@@ -625,7 +687,30 @@ TEST("a reader in the way lets the log grow, and it shrinks no further than when
     lab_close(&lab);
 }
 
-/* ---- The clock -------------------------------------------------------------------------------- */
+TEST("a log that is far too long has its checkpoint wait for readers, but not for long")
+{
+    sqlite3 *reader = NULL;
+    open_on_shim();
+    add_large(1);
+    CHECK_EQ(SQLITE_OK, sqlite3_open(lab.target, &reader));
+    CHECK_EQ(SQLITE_OK, sqlite3_db_config(reader, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL));
+    CHECK_EQ(SQLITE_OK,
+             sqlite3_exec(reader, "BEGIN; SELECT key FROM payload LIMIT 1", NULL, NULL, NULL));
+    int64_t key = 2;
+    shim.slept_us = 0;
+    for (; key <= 150; key++) add_large(key); /* below 64 MB: nobody waits */
+    CHECK_EQ(0, shim.slept_us);
+    for (; key <= 170; key++) add_large(key);
+    CHECK(shim.slept_us > 100000); /* one or two tries of 200 ms */
+    CHECK(shim.slept_us < 500000);
+    CHECK_EQ(SQLITE_OK, sqlite3_close(reader));
+    for (; key <= 195; key++) add_large(key);
+    CHECK(file_bytes("-wal") <= 17 * 1024 * 1024); /* moved, and cut */
+    close_on_shim();
+}
+
+/* ---- The clock --------------------------------------------------------------------------------
+ */
 
 static int64_t now(void)
 {
@@ -734,7 +819,8 @@ TEST("a damaged clock offset is made anew")
     }
 }
 
-/* ---- Rows that cannot be read ----------------------------------------------------------------- */
+/* ---- Rows that cannot be read -----------------------------------------------------------------
+ */
 
 TEST("T-084 a task with an unreadable row is set aside, and all others go on")
 {
@@ -774,11 +860,13 @@ TEST("T-084 a task with an unreadable row is set aside, and all others go on")
         CHECK(lab_look(&lab, PAWL_LOOK_TASK_ID, 0, "t-2", 0, 0)->row == NULL);
         lab_commit(&lab);
 
-        CHECK_TEXT("2", lab_sql_text(&lab, "SELECT row_key FROM quarantine WHERE table_name = 'task'"));
+        CHECK_TEXT("2",
+                   lab_sql_text(&lab, "SELECT row_key FROM quarantine WHERE table_name = 'task'"));
         CHECK(strlen(lab_sql_text(&lab, "SELECT reason FROM quarantine")) > 5);
         CHECK(strstr(lab_sql_text(&lab, "SELECT raw FROM quarantine"), "due_at_ms=20") != NULL);
-        CHECK_TEXT("1", lab_sql_text(&lab, "SELECT count(*) FROM task WHERE key = 2 AND rank IS NULL "
-                                           "AND due_at_ms IS NULL"));
+        CHECK_TEXT("1",
+                   lab_sql_text(&lab, "SELECT count(*) FROM task WHERE key = 2 AND rank IS NULL "
+                                      "AND due_at_ms IS NULL"));
         CHECK(strstr(lab.log_text, "event=row.quarantined table=task key=2") != NULL);
 
         lab_begin(&lab); /* and it is not met again */
@@ -808,7 +896,8 @@ TEST("T-084 an unreadable continuation is set aside, so that it is not due for e
     lab_close(&lab);
 }
 
-TEST("T-084 a queue with a senseless policy works with the built-in one, a worker without its grants")
+TEST("T-084 a queue with a senseless policy works with the built-in one, a worker without its "
+     "grants")
 {
     open_lab();
     lab_begin(&lab);
@@ -835,12 +924,14 @@ TEST("T-084 a queue with a senseless policy works with the built-in one, a worke
 TEST("T-084 events, checkpoints, late results and log lines that cannot be read are passed over")
 {
     open_lab();
-    lab_sql(&lab, "INSERT INTO event VALUES (1, 1, 1, 999, 0, 0, 0, 1, 0.0, 0, NULL, NULL, 0, NULL, NULL);"
-                  "INSERT INTO event VALUES (2, 1, 2, 1, 0, 0, 0, 1, 0.0, 0, NULL, NULL, 99, NULL, NULL);"
-                  "INSERT INTO checkpoint VALUES (5, 1, 99999999999, 0, 0, '{}');"
-                  "INSERT INTO late VALUES (6, 1, 1, 1, 'w', 99, 1, 'x'), (7, 1, 1, 1, 'w', 1, 1, 'x');"
-                  "INSERT INTO log VALUES (8, 1, 1, 1, -5, 'x'), (9, 1, 1, 1, 1, 'x');"
-                  "INSERT INTO dependency VALUES (1, -1, 4, NULL, 1), (1, 1, 4, NULL, 1)");
+    lab_sql(
+        &lab,
+        "INSERT INTO event VALUES (1, 1, 1, 999, 0, 0, 0, 1, 0.0, 0, NULL, NULL, 0, NULL, NULL);"
+        "INSERT INTO event VALUES (2, 1, 2, 1, 0, 0, 0, 1, 0.0, 0, NULL, NULL, 99, NULL, NULL);"
+        "INSERT INTO checkpoint VALUES (5, 1, 99999999999, 0, 0, '{}');"
+        "INSERT INTO late VALUES (6, 1, 1, 1, 'w', 99, 1, 'x'), (7, 1, 1, 1, 'w', 1, 1, 'x');"
+        "INSERT INTO log VALUES (8, 1, 1, 1, -5, 'x'), (9, 1, 1, 1, 1, 'x');"
+        "INSERT INTO dependency VALUES (1, -1, 4, NULL, 1), (1, 1, 4, NULL, 1)");
     lab_begin(&lab);
     CHECK(lab_look(&lab, PAWL_LOOK_EVENT, 1, NULL, 0, 0)->row == NULL);
     CHECK(lab_look(&lab, PAWL_LOOK_EVENT, 2, NULL, 0, 0)->row == NULL);
@@ -864,7 +955,8 @@ TEST("a constraint that fires in save is IO and says that the fault is ours")
     lab_close(&lab);
 }
 
-/* ---- Plans ------------------------------------------------------------------------------------ */
+/* ---- Plans ------------------------------------------------------------------------------------
+ */
 
 /* Steps of plans that may be what they are, by their beginning; of one statement or of any. */
 static const struct {

@@ -10,7 +10,8 @@
 
 enum { QUEUE = 1, OTHER_QUEUE = 2 };
 
-/* ---- Opening ---------------------------------------------------------------------------------- */
+/* ---- Opening ----------------------------------------------------------------------------------
+ */
 
 STORE_TEST("a new store begins at position 0, and is the same store when it is opened again")
 {
@@ -51,7 +52,8 @@ STORE_TEST("closing inside a transaction rolls it back")
     pawl_store_rollback(lab->store);
 }
 
-/* ---- Tasks ------------------------------------------------------------------------------------ */
+/* ---- Tasks ------------------------------------------------------------------------------------
+ */
 
 /* Every field has a value of its own. */
 static struct pawl_task_row full_task(void)
@@ -121,7 +123,7 @@ static void check_same(const struct pawl_task_row *want, const struct pawl_task_
     SAME(body_digest);
 #undef SAME
     CHECK_NEAR(want->progress, got->progress, 0);
-#define SAME_TEXT(field)                                                                           \
+#define SAME_TEXT(field) \
     CHECK_BYTES(want->field.ptr, want->field.len, got->field.ptr, got->field.len)
     SAME_TEXT(id), SAME_TEXT(title), SAME_TEXT(correlation_id), SAME_TEXT(idempotency_key);
 #undef SAME_TEXT
@@ -187,10 +189,10 @@ STORE_TEST("what is not there is answered with none, lists with no rows")
         enum pawl_look look;
         const char *text;
     } looks[] = {
-        {PAWL_LOOK_TASK_ID, "no"},       {PAWL_LOOK_IDEMPOTENCY, "no"}, {PAWL_LOOK_QUEUE, NULL},
-        {PAWL_LOOK_QUEUE_NAME, "no"},    {PAWL_LOOK_WORKER, NULL},      {PAWL_LOOK_WORKER_ID, "no"},
-        {PAWL_LOOK_PAYLOAD, NULL},       {PAWL_LOOK_CONSUMER, "no"},    {PAWL_LOOK_CONTINUATION, NULL},
-        {PAWL_LOOK_CHECKPOINT, NULL},    {PAWL_LOOK_EVENT, NULL},
+        {PAWL_LOOK_TASK_ID, "no"},    {PAWL_LOOK_IDEMPOTENCY, "no"}, {PAWL_LOOK_QUEUE, NULL},
+        {PAWL_LOOK_QUEUE_NAME, "no"}, {PAWL_LOOK_WORKER, NULL},      {PAWL_LOOK_WORKER_ID, "no"},
+        {PAWL_LOOK_PAYLOAD, NULL},    {PAWL_LOOK_CONSUMER, "no"},    {PAWL_LOOK_CONTINUATION, NULL},
+        {PAWL_LOOK_CHECKPOINT, NULL}, {PAWL_LOOK_EVENT, NULL},
     };
     for (size_t i = 0; i < COUNT_OF(looks); i++) {
         struct pawl_entry *entry =
@@ -367,7 +369,8 @@ STORE_TEST("what was undone is not written")
     pawl_store_rollback(lab->store);
 }
 
-/* ---- Lists of tasks --------------------------------------------------------------------------- */
+/* ---- Lists of tasks ---------------------------------------------------------------------------
+ */
 
 static void check_keys(const struct pawl_rows *rows, const int64_t *want, size_t count)
 {
@@ -502,7 +505,8 @@ STORE_TEST("rows beyond the step's memory are TOO_LARGE, and no row is blamed fo
     CHECK(strstr(lab->log_text, "quarantined") == NULL);
 }
 
-/* ---- Queues, workers, what lies beside -------------------------------------------------------- */
+/* ---- Queues, workers, what lies beside --------------------------------------------------------
+ */
 
 STORE_TEST("a queue comes back by key and name, changes, and raises the generation")
 {
@@ -533,7 +537,8 @@ STORE_TEST("a queue comes back by key and name, changes, and raises the generati
     CHECK_EQ(10, queue->retry.jitter_ms);
     queue->is_paused = false;
     queue->lease_ms = 0;
-    queue->retry = (struct pawl_retry){PAWL_RETRIES_NONE, PAWL_BACKOFF_FIXED, PAWL_DELAY_NONE, 0, 11};
+    queue->retry =
+        (struct pawl_retry){PAWL_RETRIES_NONE, PAWL_BACKOFF_FIXED, PAWL_DELAY_NONE, 0, 11};
     lab_commit(lab);
 
     lab_begin(lab);
@@ -715,7 +720,8 @@ static void put_continuation(struct lab *lab, int64_t key)
                                         .left = 5,
                                         .done = 6,
                                         .args = PAWL_STR("{}")};
-    pawl_set_put(&lab->set, PAWL_LOOK_CONTINUATION, key, (struct pawl_str){0}, 0, LAB_TAKE(lab, row));
+    pawl_set_put(&lab->set, PAWL_LOOK_CONTINUATION, key, (struct pawl_str){0}, 0,
+                 LAB_TAKE(lab, row));
 }
 
 STORE_TEST("continuations come oldest first, go on, and end")
@@ -882,7 +888,8 @@ STORE_TEST("log lines and late results come oldest first, and go by key")
     pawl_store_rollback(lab->store);
 }
 
-/* ---- Events and the commit -------------------------------------------------------------------- */
+/* ---- Events and the commit --------------------------------------------------------------------
+ */
 
 STORE_TEST("events take the next positions, in the order in which they were made")
 {
@@ -944,7 +951,8 @@ STORE_TEST("events are pruned oldest first, within both bounds and the limit")
     lab_put_event(lab, 2, 1);
     lab_commit(lab);
 
-    static const struct pawl_event_prune prunes[] = {{1, 9, 100, 2}, {1, 100, 4, 100}, {1, 6, 100, 100}};
+    static const struct pawl_event_prune prunes[] = {
+        {1, 9, 100, 2}, {1, 100, 4, 100}, {1, 6, 100, 100}};
     static const int64_t oldest[] = {3, 5, 7};
     for (size_t i = 0; i < COUNT_OF(prunes); i++) {
         lab_begin(lab);
@@ -1021,7 +1029,8 @@ STORE_TEST("a step that fails at any statement leaves nothing, and the next one 
         db->hook = (struct pawl_db_hook){break_point, &breaker};
         enum pawl_code code = one_step(lab, done + 1);
         is_through = code == PAWL_OK;
-        if (code == PAWL_OK || code == PAWL_UNKNOWN_OUTCOME) done++; /* the hook is after the commit */
+        if (code == PAWL_OK || code == PAWL_UNKNOWN_OUTCOME)
+            done++; /* the hook is after the commit */
         pawl_store_db(lab->store)->hook = (struct pawl_db_hook){0};
 
         lab_begin(lab);
@@ -1068,7 +1077,8 @@ STORE_TEST("two handles on one store see each other's commits")
     pawl_store_rollback(lab->store);
 }
 
-/* ---- Plain reads ------------------------------------------------------------------------------ */
+/* ---- Plain reads ------------------------------------------------------------------------------
+ */
 
 static int64_t next_due(struct lab *lab)
 {

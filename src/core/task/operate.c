@@ -240,6 +240,10 @@ enum pawl_code pawl_rule_resolve(struct pawl_step *step, struct pawl_command *co
     enum pawl_code code = pawl_task_find_own(step, command, &entry);
     if (code != PAWL_OK) return code;
     const struct pawl_task_row *before = entry->row;
+    if (command->has_fence) {
+        code = pawl_task_guard(step, command, before);
+        if (code != PAWL_OK || step->set.is_short) return code;
+    }
     enum pawl_task_state to = command->ask.resolve.outcome;
     struct pawl_str text = command->ask.resolve.text;
     struct pawl_str actor = command->actor;

@@ -147,8 +147,8 @@ CREATE TABLE dependency (
     is_open bigint NOT NULL,
     PRIMARY KEY (task, number)
 ) WITH (fillfactor = 90);
-CREATE INDEX dependency_on ON dependency (on_key, task) WHERE on_key IS NOT NULL;
-CREATE INDEX dependency_awaited ON dependency (on_id) WHERE on_key IS NULL;
+CREATE INDEX dependency_on ON dependency (on_key, task, number) WHERE on_key IS NOT NULL;
+CREATE INDEX dependency_awaited ON dependency (on_id, task, number) WHERE on_key IS NULL;
 
 -- One row a transition: history, outbox, live listeners and audit.
 CREATE TABLE event (
