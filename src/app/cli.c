@@ -1,0 +1,213 @@
+/* Runs one command: reads the command line, prepares what its line in the table asks for, calls the
+ * handler, and turns what came of it into an exit status. */
+#include "app/cli.h"
+
+#include "app/commands.h"
+#include "app/help.h"
+#include "app/location.h"
+#include "base/arena.h"
+#include "base/assert.h"
+#include "base/code.h"
+#include "base/error.h"
+#include "base/number.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+int pawl_cli_fail(struct pawl_cli *cli)
+{
+    pawl_assert(cli->err.code != PAWL_OK);
+    (void)fflush(cli->out.file); /* rows first, then what stopped them; main asks for its errors */
+    bool is_terminal = isatty(STDERR_FILENO) == 1;
+    struct pawl_str text = pawl_str_of(cli->err.text);
+    if (is_terminal) text = pawl_text_clean(cli->keep, text);
+    (void)fprintf(stderr, "pawl: %s: %.*s\n", pawl_code_name(cli->err.code), PAWL_STR_ARG(text));
+    int status = pawl_code_exit(cli->err.code);
+    cli->err = (struct pawl_error){0};
+    return status;
+}
+
+enum pawl_code pawl_cli_open(struct pawl_cli *cli, const struct pawl_options *options)
+{
+    uint32_t takes = cli->arguments.command->takes;
+    bool creates = (takes & PAWL_CREATES_STORE) != 0;
+    struct pawl_options with = PAWL_OPTIONS_INIT;
+    if (options != NULL) with = *options;
+    enum pawl_code code =
+        pawl_location_find(pawl_given_text(cli, "db"), creates, cli->keep, &cli->store, &cli->err);
+    if (code != PAWL_OK) return code;
+    with.store = cli->store;
+    with.must_exist = !creates;
+    with.no_timers = (takes & PAWL_HAS_TIMERS) == 0;
+    return pawl_open(&cli->pawl, &with, &cli->err);
+}
+
+enum pawl_code pawl_cli_begin(struct pawl_cli *cli)
+{
+    enum pawl_code code = pawl_given_code(cli);
+    return code == PAWL_OK ? pawl_cli_open(cli, NULL) : code;
+}
+
+bool pawl_cli_sleep(struct pawl_cli *cli, int64_t ms)
+{
+    pawl_assert(cli->signal_fd >= 0);
+    pawl_assert(ms >= 0 && ms <= INT32_MAX);
+    struct pollfd poll_fd = {.fd = cli->signal_fd, .events = POLLIN};
+    return poll(&poll_fd, 1, (int)ms) == 1;
+}
+
+enum pawl_code pawl_file_read(FILE *file, const char *name, struct pawl_arena *keep,
+                              struct pawl_str *out, struct pawl_error *err)
+{
+    size_t capacity = 16 * 1024;
+    size_t len = 0;
+    char *bytes = pawl_arena_take(keep, capacity);
+    while (bytes != NULL) {
+        size_t got = fread(bytes + len, 1, capacity - len, file);
+        len += got;
+        if (got == 0) break;
+        if (len > PAWL_BATCH_BYTES_MAX) {
+            return pawl_error_set(err, PAWL_TOO_LARGE, "%s has more than %d bytes", name,
+                                  PAWL_BATCH_BYTES_MAX);
+        }
+        if (len == capacity) {
+            bytes = pawl_arena_resize(keep, bytes, capacity, 2 * capacity);
+            capacity *= 2;
+        }
+    }
+    if (bytes == NULL) return pawl_error_set(err, pawl_arena_code(keep), "%s is too large", name);
+    if (ferror(file) != 0) {
+        return pawl_error_set(err, PAWL_IO, "cannot read %s: %s", name, strerror(errno));
+    }
+    *out = (struct pawl_str){bytes, len};
+    return PAWL_OK;
+}
+
+/* ---- Who speaks ------------------------------------------------------------------------------ */
+
+struct pawl_str pawl_cli_own_task(void)
+{
+    return pawl_str_of(getenv("PAWL_TASK_ID"));
+}
+
+struct pawl_str pawl_cli_actor(const struct pawl_cli *cli)
+{
+    struct pawl_str actor = pawl_given_text(cli, "actor");
+    if (actor.len == 0) actor = pawl_str_of(getenv("PAWL_ACTOR"));
+    if (actor.len > 0) return actor;
+    const struct passwd *user = getpwuid(geteuid());
+    return user != NULL ? pawl_arena_copy(cli->keep, pawl_str_of(user->pw_name))
+                        : pawl_arena_format(cli->keep, "uid %ld", (long)geteuid());
+}
+
+static void find_fence(struct pawl_cli *cli, struct pawl_str task_id, struct pawl_fence *fence,
+                       struct pawl_change *change)
+{
+    struct pawl_str owner = pawl_given_text(cli, "owner");
+    int64_t epoch = pawl_given_int64(cli, "epoch", 0, INT64_MAX, 0);
+    if (pawl_given(cli, "owner") != pawl_given(cli, "epoch") && cli->err.code == PAWL_OK) {
+        (void)pawl_error_set(&cli->err, PAWL_INVALID, "--owner and --epoch go together");
+    }
+    if (!pawl_given(cli, "owner")) {
+        if (!pawl_str_equal(task_id, pawl_cli_own_task())) return;
+        owner = pawl_str_of(getenv("PAWL_WORKER_ID"));
+        if (owner.len == 0) return;
+        if (!pawl_int64_parse(pawl_str_of(getenv("PAWL_EPOCH")), 0, INT64_MAX, &epoch)) return;
+    }
+    *fence = (struct pawl_fence){.task_id = task_id, .owner = owner, .epoch = epoch};
+    change->fence = fence;
+}
+
+void pawl_cli_change(struct pawl_cli *cli, struct pawl_str task_id, struct pawl_fence *fence,
+                     struct pawl_change *change)
+{
+    uint32_t takes = cli->arguments.command->takes;
+    *change = (struct pawl_change)PAWL_CHANGE_INIT;
+    if ((takes & PAWL_TAKES_CHANGE) != 0) {
+        change->reason = pawl_given_text(cli, "reason");
+        change->expected_version = pawl_given_int64(cli, "expected-version", 1, INT64_MAX, 0);
+        change->actor = pawl_cli_actor(cli);
+    }
+    if ((takes & PAWL_TAKES_FENCE) != 0) find_fence(cli, task_id, fence, change);
+}
+
+/* ---- The run --------------------------------------------------------------------------------- */
+
+/* Before any thread is started, so that all of them leave these signals alone. */
+static enum pawl_code hear_signals(struct pawl_cli *cli)
+{
+    sigset_t signals;
+    (void)sigemptyset(&signals); /* these fail only for bad numbers */
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigprocmask(SIG_BLOCK, &signals, NULL);
+    cli->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (cli->signal_fd >= 0) return PAWL_OK;
+    return pawl_error_set(&cli->err, PAWL_IO, "cannot listen to signals: %s", strerror(errno));
+}
+
+static const struct pawl_cli_command *command_asked(const struct pawl_arguments *arguments)
+{
+    if (arguments->wants_version) return pawl_cli_command_find(NULL, "version");
+    return arguments->command;
+}
+
+static int run_command(struct pawl_cli *cli)
+{
+    struct pawl_arguments *arguments = &cli->arguments;
+    bool asks_help = arguments->wants_help;
+    arguments->command = command_asked(arguments);
+    if (asks_help || arguments->command == NULL) {
+        /* Nothing to do is a usage error, unless help was what was wanted. */
+        FILE *file = asks_help ? stdout : stderr;
+        pawl_help_print(file, arguments->command, arguments->group);
+        return asks_help ? 0 : pawl_code_exit(PAWL_INVALID);
+    }
+    enum pawl_code code =
+        pawl_output_choose(&cli->out, pawl_given_text(cli, "output"), pawl_given_text(cli, "color"),
+                           (arguments->command->takes & PAWL_IS_LIST) != 0, &cli->err);
+    if (code == PAWL_OK && (arguments->command->takes & PAWL_HEARS_SIGNALS) != 0) {
+        code = hear_signals(cli);
+    }
+    if (code != PAWL_OK) return pawl_cli_fail(cli);
+    return arguments->command->run(cli);
+}
+
+int pawl_cli_run(int argc, char **argv)
+{
+    struct pawl_cli cli = {.signal_fd = -1};
+    enum {
+        KEEP_BYTES_MAX =
+            256 * 1024 * 1024, /* several payloads of 10 MiB, doubled while they grow */
+    };
+    pawl_output_init(&cli.out, stdout);
+    if (pawl_arena_open(&cli.keep, KEEP_BYTES_MAX) != PAWL_OK ||
+        pawl_arena_open(&cli.scratch, KEEP_BYTES_MAX) != PAWL_OK) {
+        (void)fprintf(stderr, "pawl: NO_MEMORY: no memory to begin\n");
+        return pawl_code_exit(PAWL_NO_MEMORY);
+    }
+    int status = 0;
+    enum pawl_code code = pawl_arguments_parse(&cli.arguments, argc, argv, cli.keep, &cli.err);
+    if (code == PAWL_OK) {
+        status = run_command(&cli);
+    } else {
+        status = pawl_cli_fail(&cli);
+    }
+
+    pawl_close(cli.pawl);
+    if (cli.signal_fd >= 0) (void)close(cli.signal_fd);
+    if (fflush(stdout) != 0 || ferror(stdout) != 0) {
+        (void)pawl_error_set(&cli.err, PAWL_IO, "standard output: %s", strerror(errno));
+        status = pawl_cli_fail(&cli);
+    }
+    pawl_arena_close(cli.scratch);
+    pawl_arena_close(cli.keep);
+    return status;
+}

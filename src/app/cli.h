@@ -1,0 +1,65 @@
+/* One run of the program: what the handler of a command works with. */
+#ifndef PAWL_APP_CLI_H
+#define PAWL_APP_CLI_H
+
+#include "app/arguments.h"
+#include "app/output.h"
+#include "pawl.h"
+
+#include <stdio.h>
+
+struct pawl_cli {
+    struct pawl_arguments arguments;
+    struct pawl_output out;
+    struct pawl_arena *keep;    /* until the program ends */
+    struct pawl_arena *scratch; /* a handler resets it between pages */
+    struct pawl *pawl;          /* NULL until pawl_cli_open */
+    struct pawl_str store;      /* what was opened: an absolute path or an address */
+    struct pawl_error err;      /* the first complaint */
+    int signal_fd;              /* PAWL_HEARS_SIGNALS: SIGINT and SIGTERM; else -1 */
+};
+
+/* Runs the command of the command line; gives the exit status. */
+int pawl_cli_run(int argc, char **argv);
+
+/* Opens the store that --db, PAWL_DB or the default names. options may be NULL; store, must_exist
+ * and no_timers are set here. */
+enum pawl_code pawl_cli_open(struct pawl_cli *cli,
+                             const struct pawl_options *options) PAWL_MUST_USE;
+
+/* Prints "pawl: CODE: sentence" of cli->err on standard error and gives the exit status of the
+ * code; forgets the error. */
+int pawl_cli_fail(struct pawl_cli *cli);
+
+/* pawl_given_code, then pawl_cli_open without options: what most handlers begin with. */
+enum pawl_code pawl_cli_begin(struct pawl_cli *cli) PAWL_MUST_USE;
+
+/* Sleeps; true if SIGINT or SIGTERM came. Only for commands that are PAWL_HEARS_SIGNALS. */
+bool pawl_cli_sleep(struct pawl_cli *cli, int64_t ms);
+
+/* Reads to the end, at most PAWL_BATCH_BYTES_MAX; name is for the error. */
+enum pawl_code pawl_file_read(FILE *file, const char *name, struct pawl_arena *keep,
+                              struct pawl_str *out, struct pawl_error *err) PAWL_MUST_USE;
+
+enum {
+    /* Exit statuses beside those of the codes (base/code.h). */
+    PAWL_EXIT_WORK_FAILED = 1,
+    PAWL_EXIT_PART_FAILED = 8,
+    PAWL_EXIT_INTERRUPTED = 130,
+};
+
+/* ---- Who speaks ------------------------------------------------------------------------------ */
+
+/* Inside a command of `pawl worker run` the environment names task, owner and epoch. */
+struct pawl_str pawl_cli_own_task(void); /* empty outside */
+
+/* The change and, in *fence, the right to it: from the options, else from the environment if that
+ * is about the same task. change->fence is NULL if there is none. A command without
+ * PAWL_TAKES_FENCE never has one. */
+void pawl_cli_change(struct pawl_cli *cli, struct pawl_str task_id, struct pawl_fence *fence,
+                     struct pawl_change *change);
+
+/* --actor, else PAWL_ACTOR, else the user's name. */
+struct pawl_str pawl_cli_actor(const struct pawl_cli *cli);
+
+#endif

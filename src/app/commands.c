@@ -1,0 +1,440 @@
+/* The table of commands. Names, words and exit codes here are what scripts rely on: they are added
+ * to, never changed. Help texts end up in the manual page too, so they are whole but short. */
+#include "app/commands.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+/* clang-format off */
+const struct pawl_cli_group pawl_cli_groups[] = {
+    {"task", "Tasks: add them, look at them, change them; and what a command says of its own"},
+    {"queue", "Queues: pause them, set their defaults, count what waits in them"},
+    {"dead", "Dead letters: tasks whose retries are spent"},
+    {"worker", "Workers: run a command for each task"},
+    {NULL, NULL},
+};
+
+const struct pawl_cli_option pawl_cli_options_common[] = {
+    {.name = "db",
+     .value = "FILE|URL",
+     .help = "the store: a file, or postgres://…; else PAWL_DB, else pawl/pawl.db in the user's "
+             "data folder (XDG_DATA_HOME)"},
+    {.name = "output",
+     .letter = 'o',
+     .value = "FORM",
+     .help = "table, wide, json, jsonl or name; on a terminal table, else json, and jsonl for "
+             "lists"},
+    {.name = "color", .value = "WHEN", .help = "auto, always or never; NO_COLOR means never"},
+    {.name = "help", .letter = 'h', .help = "what the command does, and its options"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option change_options[] = {
+    {.name = "reason", .value = "TEXT", .help = "why; kept in the task's history"},
+    {.name = "actor",
+     .value = "NAME",
+     .help = "who; kept in the task's history; else PAWL_ACTOR, else the user"},
+    {.name = "expected-version",
+     .value = "N",
+     .help = "only if the task still has this version, else CONFLICT"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option fence_options[] = {
+    {.name = "owner",
+     .value = "ID",
+     .help = "the worker that holds the lease; inside a command it is known"},
+    {.name = "epoch",
+     .value = "N",
+     .help = "the number of its claim; inside a command it is known"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option watch_options[] = {
+    {.name = "watch",
+     .letter = 'w',
+     .help = "keep looking, and show what changes; ends with an interrupt and exit status 130"},
+    {.name = "count", .value = "N", .help = "look so many times, then end", .is_hidden = true},
+    {.name = NULL},
+};
+
+#define FORCE_HELP "do not ask its holder first: whoever holds the lease has lost it at once"
+#define INPUT_FORMS "JSON, @FILE or - for standard input"
+
+static const struct pawl_cli_option add_options[] = {
+    {.name = "queue", .letter = 'q', .value = "NAME", .help = "the queue; else `default`"},
+    {.name = "input", .letter = 'i', .value = "JSON", .help = "what to work on: " INPUT_FORMS},
+    {.name = "goal", .value = "TEXT", .help = "what to do, for people: text, @FILE or -"},
+    {.name = "title", .value = "TEXT", .help = "a line for lists; else made from the goal"},
+    {.name = "priority",
+     .letter = 'p',
+     .value = "N",
+     .help = "0 to 99, higher first, or LOW (10), MEDIUM (20), HIGH (30), CRITICAL (40); else 20"},
+    {.name = "depends-on",
+     .value = "ID",
+     .help = "a task that must be completed first; may be given several times",
+     .repeats = true},
+    {.name = "dependency-policy",
+     .value = "WORD",
+     .help = "when a dependency can no longer complete: block (wait all the same), cancel or "
+             "ignore"},
+    {.name = "allow-missing-dependencies",
+     .help = "an unknown id counts as one that has not completed yet"},
+    {.name = "max-retries", .value = "N", .help = "tries after the first; else the queue's, else 3"},
+    {.name = "retry-delay", .value = "T", .help = "wait before the first retry: 5s; 0 = none"},
+    {.name = "retry-delay-max", .value = "T", .help = "the longest wait; else 60s"},
+    {.name = "retry-jitter", .value = "T", .help = "up to so much is added to a wait, at random"},
+    {.name = "backoff", .value = "WORD", .help = "how waits grow: exponential, linear or fixed"},
+    {.name = "timeout", .value = "T", .help = "for one attempt, whatever its lease; else none"},
+    {.name = "run-at", .value = "TIME", .help = "not before this instant (RFC 3339, or ms)"},
+    {.name = "delay", .value = "T", .help = "not before so long from now"},
+    {.name = "key",
+     .value = "TEXT",
+     .help = "idempotency key: the same key and content give the first task again"},
+    {.name = "id", .value = "ID", .help = "an id of your own; else one is made"},
+    {.name = "metadata", .value = "JSON", .help = "a JSON object of your own: " INPUT_FORMS},
+    {.name = "correlation-id", .value = "TEXT", .help = "joins what belongs together"},
+    {.name = "hold", .help = "leave it PENDING until `pawl task queue`"},
+    {.name = "jsonl", .help = "read tasks from standard input, one JSON object a line"},
+    {.name = "actor", .value = "NAME", .help = "who; else PAWL_ACTOR, else the user"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option list_options[] = {
+    {.name = "status",
+     .letter = 's',
+     .value = "STATE",
+     .help = "only these states; several with commas, or the option again",
+     .repeats = true},
+    {.name = "ready", .help = "only what a worker may have now, in the order of claims"},
+    {.name = "blocked", .help = "only what a dependency blocks for good"},
+    {.name = "dead", .help = "only dead letters"},
+    {.name = "queue", .letter = 'q', .value = "NAME", .help = "only this queue"},
+    {.name = "limit", .letter = 'n', .value = "N", .help = "rows of a page, 1 to 1000; else 100"},
+    {.name = "cursor", .value = "TEXT", .help = "go on after the page that ended with this cursor"},
+    {.name = "all", .help = "all pages"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option dead_list_options[] = {
+    {.name = "queue", .letter = 'q', .value = "NAME", .help = "only this queue"},
+    {.name = "limit", .letter = 'n', .value = "N", .help = "rows of a page, 1 to 1000; else 100"},
+    {.name = "cursor", .value = "TEXT", .help = "go on after the page that ended with this cursor"},
+    {.name = "all", .help = "all pages"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option get_options[] = {
+    {.name = "history", .help = "its events too"},
+    {.name = "checkpoints", .help = "its checkpoints too"},
+    {.name = "late", .help = "outcomes that came without the right to them too"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option logs_options[] = {
+    {.name = "follow", .letter = 'f', .help = "wait for more until the task has ended"},
+    {.name = "after", .value = "N", .help = "only what comes after the line of this number"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option result_options[] = {
+    {.name = "raw", .letter = 'r', .help = "a JSON string as its text"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option wait_options[] = {
+    {.name = "timeout", .value = "T", .help = "end with exit status 7 after so long"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option resume_options[] = {
+    {.name = "keep-retries", .help = "do not give a failed task its retries anew"},
+    {.name = "input", .letter = 'i', .value = "JSON", .help = "a new input: " INPUT_FORMS},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option cancel_options[] = {
+    {.name = "force", .help = FORCE_HELP},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option complete_options[] = {
+    {.name = "result", .letter = 'r', .value = "JSON", .help = "its result: " INPUT_FORMS},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option fail_options[] = {
+    {.name = "error", .letter = 'e', .value = "TEXT", .help = "what went wrong: text, @FILE or -"},
+    {.name = "final", .help = "no retry: a dead letter at once"},
+    {.name = "retry-after", .value = "T", .help = "wait so long before the retry; 0 = not at all"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option resolve_options[] = {
+    {.name = "outcome", .value = "STATE", .help = "COMPLETED, FAILED, QUEUED or CANCELLED"},
+    {.name = "text", .value = "TEXT", .help = "the JSON result, or the error: text, @FILE or -"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option lease_options[] = {
+    {.name = "renew", .help = "prolong it"},
+    {.name = "lease", .value = "T", .help = "renew to so long from now; else to its own length"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option release_options[] = {
+    {.name = "delay", .value = "T", .help = "not given out again before so long from now"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option queue_set_options[] = {
+    {.name = "lease", .value = "T", .help = "of claims that name none; 0 = the worker's"},
+    {.name = "max-retries", .value = "N", .help = "of tasks that name none"},
+    {.name = "retry-delay", .value = "T", .help = "wait before the first retry; 0 = none"},
+    {.name = "retry-delay-max", .value = "T", .help = "the longest wait"},
+    {.name = "retry-jitter", .value = "T", .help = "up to so much is added to a wait, at random"},
+    {.name = "backoff", .value = "WORD", .help = "how waits grow: exponential, linear or fixed"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option redrive_options[] = {
+    {.name = "queue", .letter = 'q', .value = "NAME", .help = "only of this queue"},
+    {.name = "error",
+     .letter = 'e',
+     .value = "TEXT",
+     .help = "only those whose error has this text"},
+    {.name = "before", .value = "TIME", .help = "only those that died before this instant"},
+    {.name = "max", .value = "N", .help = "at most so many"},
+    {.name = "all", .help = "all of them; needed when no id and no filter is given"},
+    {.name = "keep-retries", .help = "do not give them their retries anew"},
+    {.name = "input", .letter = 'i', .value = "JSON", .help = "a new input: " INPUT_FORMS},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option events_options[] = {
+    {.name = "follow", .letter = 'f', .help = "wait for more; ends with an interrupt"},
+    {.name = "after", .value = "N", .help = "only what comes after this position"},
+    {.name = "limit", .letter = 'n', .value = "N", .help = "at most so many; else all there are"},
+    {.name = "consumer",
+     .value = "NAME",
+     .help = "read as this consumer: what it has not acknowledged yet; a new name starts at the "
+             "oldest"},
+    {.name = "ack", .help = "acknowledge what was printed"},
+    {.name = "ack-id",
+     .value = "ID",
+     .help = "acknowledge this event alone, and print nothing else",
+     .repeats = true},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option worker_run_options[] = {
+    {.name = "slots", .letter = 'n', .value = "N", .help = "commands at a time, 1 to 256; else 1"},
+    {.name = "lease",
+     .value = "T",
+     .help = "how long a task is ours without a sign of life; else the queue's, else 60s"},
+    {.name = "grace",
+     .value = "T",
+     .help = "from SIGTERM to SIGKILL, and for commands to end by themselves when the worker is "
+             "told to; else 5s"},
+    {.name = "timeout", .value = "T", .help = "for one attempt; else the task's, else none"},
+    {.name = "once", .help = "one task, then end"},
+    {.name = "until-empty",
+     .help = "end when no task is ready; those that wait for their time are left"},
+    {.name = "worker-id", .value = "ID", .help = "its name; else made from host and process"},
+    {.name = "cwd", .value = "FOLDER", .help = "where the command runs"},
+    {.name = "env",
+     .value = "NAME=VALUE",
+     .help = "set for the command; may be given several times",
+     .repeats = true},
+    {.name = "quiet", .help = "say only what went wrong"},
+    {.name = NULL},
+};
+
+#define INSIDE_NOTES                                                                               \
+    "Inside a command of `pawl worker run` the task is known and its id can be left out."
+#define MANY_NOTES                                                                                 \
+    "Several ids may be given. What fails is told on standard error; exit status 8 says that a "   \
+    "part of them failed."
+
+const struct pawl_cli_command pawl_cli_commands[] = {
+    {"task", "add", pawl_cli_task_add, "", 0, 0, PAWL_CREATES_STORE,
+     "Add a task and queue it", add_options,
+     "Prints the id of the task.\n"
+     "With --jsonl each line of standard input is one task, with the keys of `pawl task get -o "
+     "json`: id, queue, input, goal, title, metadata, correlation_id, key, priority (a number or "
+     "a name), max_retries, timeout_ms, depends_on; besides hold, run_at_ms, delay_ms, "
+     "dependency_policy, allow_missing_dependencies, backoff, retry_delay_ms, retry_delay_ms_max, "
+     "retry_jitter_ms. In depends_on, \"#0\" is the first task of the input. Each line is "
+     "answered by one line, in order. Lines are added up to 500 at a time, all or none; when that "
+     "fails, one by one, so that only the bad ones are left out. Exit status 8 says that some "
+     "were."},
+    {"task", "list", pawl_cli_task_list, "", 0, 0,
+     PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List tasks", list_options,
+     "States are PENDING, QUEUED, RUNNING, PAUSED, RECOVERY_PENDING, COMPLETED, FAILED, CANCELLED "
+     "and DEAD_LETTER; any other is refused. A page that is not the last one has a cursor."},
+    {"task", "get", pawl_cli_task_get, "ID", 1, 1, PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS,
+     "Show one task, and why it waits", get_options, NULL},
+    {"task", "logs", pawl_cli_task_logs, "ID", 1, 1, PAWL_IS_LIST | PAWL_HEARS_SIGNALS,
+     "Show what a task has logged", logs_options, NULL},
+    {"task", "result", pawl_cli_task_result, "ID", 1, 1, 0, "Print the result of a task",
+     result_options,
+     "Prints the JSON as it was stored. Exit status 1 if the task ended without success, 4 if it "
+     "has not ended."},
+    {"task", "wait", pawl_cli_task_wait, "ID…", 1, -1, PAWL_IS_LIST | PAWL_HEARS_SIGNALS,
+     "Wait until tasks have ended", wait_options,
+     "Exit status 0 if all are COMPLETED, 1 if one ended otherwise, 7 if the time is up."},
+    {"task", "queue", pawl_cli_task_queue, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+     "Queue tasks that were added with --hold", NULL, MANY_NOTES},
+    {"task", "pause", pawl_cli_task_pause, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+     "Withdraw tasks for a while", NULL,
+     "The holder of a running task is asked to stop; it learns this with its next renewal and is "
+     "never forced.\n" MANY_NOTES},
+    {"task", "resume", pawl_cli_task_resume, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+     "Queue paused, failed or dead tasks again", resume_options, MANY_NOTES},
+    {"task", "retry", pawl_cli_task_resume, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+     "The same as resume", resume_options, MANY_NOTES},
+    {"task", "cancel", pawl_cli_task_cancel, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+     "Cancel tasks", cancel_options,
+     "The holder of a running task is asked to stop. If it has not after one lease, it has lost "
+     "the task.\n" MANY_NOTES},
+    {"task", "complete", pawl_cli_task_complete, "ID", 1, 1,
+     PAWL_TAKES_CHANGE | PAWL_TAKES_FENCE, "Complete a task by hand", complete_options,
+     "A running task can be completed by the holder of its lease only."},
+    {"task", "fail", pawl_cli_task_fail, "ID", 1, 1, PAWL_TAKES_CHANGE | PAWL_TAKES_FENCE,
+     "End the attempt of a running task as failed", fail_options,
+     "Only the holder of its lease can do this."},
+    {"task", "resolve", pawl_cli_task_resolve, "ID", 1, 1, PAWL_TAKES_CHANGE,
+     "Decide what became of a task", resolve_options,
+     "For tasks in RECOVERY_PENDING, FAILED or DEAD_LETTER."},
+    {"task", "progress", pawl_cli_task_progress, "[ID] PERCENT", 1, 2, PAWL_TAKES_FENCE,
+     "Report progress, from 0 to 100", NULL, INSIDE_NOTES},
+    {"task", "log", pawl_cli_task_log, "[ID] TEXT", 1, 2, PAWL_TAKES_FENCE,
+     "Add to the log of a task", NULL,
+     "With - as TEXT, the lines of standard input are added.\n" INSIDE_NOTES},
+    {"task", "checkpoint", pawl_cli_task_checkpoint, "[ID] STEP STATE", 2, 3, PAWL_TAKES_FENCE,
+     "Save a state to go on from", NULL,
+     "STATE is " INPUT_FORMS ". The next attempt finds it in its task as `checkpoint`.\n"
+     INSIDE_NOTES},
+    {"task", "retry-after", pawl_cli_task_retry_after, "T", 1, 1, 0,
+     "Say how long to wait before the retry", NULL,
+     "Only inside a command of `pawl worker run`; it counts if the command then ends in a way "
+     "that is tried again."},
+    {"task", "lease", pawl_cli_task_lease, "[ID]", 0, 1, PAWL_TAKES_FENCE,
+     "Show the lease of a task, and renew it", lease_options, INSIDE_NOTES},
+    {"task", "release", pawl_cli_task_release, "[ID]", 0, 1,
+     PAWL_TAKES_FENCE | PAWL_TAKES_CHANGE, "Give a task back, uncounted", release_options,
+     INSIDE_NOTES},
+
+    {"queue", "list", pawl_cli_queue_list, "", 0, 0,
+     PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List queues and their defaults", NULL,
+     NULL},
+    {"queue", "stats", pawl_cli_queue_stats, "[NAME…]", 0, -1,
+     PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "Count what waits and runs", NULL, NULL},
+    {"queue", "pause", pawl_cli_queue_pause, "NAME…", 1, -1, PAWL_CREATES_STORE,
+     "Give out no task of a queue", NULL, "Running tasks are left alone."},
+    {"queue", "resume", pawl_cli_queue_resume, "NAME…", 1, -1, PAWL_CREATES_STORE,
+     "Give out tasks again", NULL, NULL},
+    {"queue", "set", pawl_cli_queue_set, "NAME", 1, 1, PAWL_CREATES_STORE,
+     "Set the defaults of a queue", queue_set_options, "What is not named stays as it is."},
+
+    {"dead", "list", pawl_cli_dead_list, "", 0, 0,
+     PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List dead letters and their errors",
+     dead_list_options, NULL},
+    {"dead", "show", pawl_cli_task_get, "ID", 1, 1, PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS,
+     "Show one task; the same as `pawl task get`", get_options, NULL},
+    {"dead", "redrive", pawl_cli_dead_redrive, "[ID…]", 0, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+     "Queue dead letters again", redrive_options,
+     "By their ids, or by a filter: --queue, --error, --before, --max, or --all."},
+    {"dead", "discard", pawl_cli_task_cancel, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+     "Cancel dead letters; the same as `pawl task cancel`", cancel_options, MANY_NOTES},
+
+    {"worker", "run", pawl_cli_worker_run, "[QUEUE…] -- COMMAND…", 1, -1,
+     PAWL_CREATES_STORE | PAWL_HAS_TIMERS | PAWL_HEARS_SIGNALS, "Run a command for each task",
+     worker_run_options,
+     "The command gets the task as JSON on standard input and in the file named by PAWL_TASK; "
+     "also PAWL_TASK_ID, PAWL_QUEUE, PAWL_ATTEMPT, PAWL_EPOCH, PAWL_WORKER_ID and PAWL_DB, with "
+     "which `pawl task progress`, log, checkpoint, lease, release and retry-after need no id.\n"
+     "Exit status 0 completes the task; its standard output, up to 1 MiB, is the result: JSON if "
+     "it is JSON, else a JSON string. Exit status 65, 78, 126 and 127 fail for good; 75, all "
+     "others and signals are tried again. What it writes to standard error is the log of the "
+     "task.\n"
+     "The lease is renewed as long as the command runs. When it is lost, or the task is to be "
+     "paused or cancelled, the command gets SIGTERM, and SIGKILL after the grace. It runs in a "
+     "process group of its own, which ends with it.\n"
+     "SIGTERM and SIGINT to the worker end it in order: no more claims; running commands may end "
+     "by themselves within the grace, then get SIGTERM, and their tasks are given back uncounted. "
+     "A second signal ends them at once."},
+
+    {NULL, "events", pawl_cli_events, "", 0, 0, PAWL_IS_LIST | PAWL_HEARS_SIGNALS,
+     "Read what has happened", events_options,
+     "Events come in the order in which they were committed. A consumer is a name with a position "
+     "that is kept in the store; it moves by --ack and gets each event at least once."},
+    {NULL, "version", pawl_cli_version, "", 0, 0, 0, "Print the version", NULL, NULL},
+    {NULL, "help", pawl_cli_help, "[COMMAND]", 0, 2, 0, "Explain a command", NULL, NULL},
+    {.name = NULL},
+};
+
+/* clang-format on */
+
+void pawl_cli_option_sets(const struct pawl_cli_command *command,
+                          const struct pawl_cli_option *sets[PAWL_OPTION_SETS + 1])
+{
+    size_t count = 0;
+    if (command != NULL) {
+        if (command->options != NULL) sets[count++] = command->options;
+        if ((command->takes & PAWL_TAKES_FENCE) != 0) sets[count++] = fence_options;
+        if ((command->takes & PAWL_TAKES_CHANGE) != 0) sets[count++] = change_options;
+        if ((command->takes & PAWL_TAKES_WATCH) != 0) sets[count++] = watch_options;
+    }
+    sets[count++] = pawl_cli_options_common;
+    sets[count] = NULL;
+}
+
+static bool same(const char *a, const char *b)
+{
+    if (a == NULL || b == NULL) return a == b;
+    return strcmp(a, b) == 0;
+}
+
+const struct pawl_cli_command *pawl_cli_command_find(const char *group, const char *name)
+{
+    for (const struct pawl_cli_command *at = pawl_cli_commands; at->name != NULL; at++) {
+        if (same(at->group, group) && same(at->name, name)) return at;
+    }
+    return NULL;
+}
+
+const struct pawl_cli_group *pawl_cli_group_find(const char *name)
+{
+    for (const struct pawl_cli_group *at = pawl_cli_groups; at->name != NULL; at++) {
+        if (same(at->name, name)) return at;
+    }
+    return NULL;
+}
+
+const struct pawl_cli_option *pawl_cli_option_find(const struct pawl_cli_command *command,
+                                                   struct pawl_str name)
+{
+    const struct pawl_cli_option *sets[PAWL_OPTION_SETS + 1];
+    pawl_cli_option_sets(command, sets);
+    for (size_t i = 0; sets[i] != NULL; i++) {
+        for (const struct pawl_cli_option *at = sets[i]; at->name != NULL; at++) {
+            if (pawl_str_equal(pawl_str_of(at->name), name)) return at;
+        }
+    }
+    return NULL;
+}
+
+const struct pawl_cli_option *pawl_cli_option_find_letter(const struct pawl_cli_command *command,
+                                                          char letter)
+{
+    const struct pawl_cli_option *sets[PAWL_OPTION_SETS + 1];
+    pawl_cli_option_sets(command, sets);
+    for (size_t i = 0; sets[i] != NULL; i++) {
+        for (const struct pawl_cli_option *at = sets[i]; at->name != NULL; at++) {
+            if (at->letter != 0 && at->letter == letter) return at;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,17 @@
+/* The word somebody may have meant. */
+#ifndef PAWL_APP_NEAREST_H
+#define PAWL_APP_NEAREST_H
+
+#include "pawl.h"
+
+/* Of the words offered one by one, the one that differs least from what was written. */
+struct pawl_nearest {
+    struct pawl_str written;
+    const char *word; /* the best so far; NULL = none is near enough */
+    size_t distance;
+};
+
+struct pawl_nearest pawl_nearest_to(struct pawl_str written);
+void pawl_nearest_offer(struct pawl_nearest *nearest, const char *word);
+
+#endif

@@ -1,0 +1,177 @@
+/* pawl task logs, result, wait: what a task has said and what became of it. */
+#include "app/cli.h"
+#include "app/commands.h"
+#include "app/each.h"
+#include "app/show.h"
+#include "base/arena.h"
+#include "base/code.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/str.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+enum {
+    LOOK_MS_MIN = 10, /* a task that is about to end is not kept waiting for */
+    LOOK_MS_MAX = 200,
+};
+
+/* ---- Logs ------------------------------------------------------------------------------------ */
+
+static void show_line(struct pawl_cli *cli, struct pawl_listing *listing,
+                      const struct pawl_log_line *line)
+{
+    if (pawl_output_is_table(&cli->out) || cli->out.form == PAWL_FORM_NAME) {
+        pawl_output_text(&cli->out, line->text); /* as it came: no columns around it */
+        return;
+    }
+    struct pawl_json_writer w;
+    pawl_json_writer_init(&w, cli->scratch);
+    pawl_json_begin_object(&w);
+    pawl_json_put_member_int64(&w, "number", line->number);
+    pawl_json_put_member_int64(&w, "at_ms", line->at_ms);
+    pawl_json_put_member_int64(&w, "epoch", line->epoch);
+    pawl_json_put_member_text(&w, "text", line->text);
+    pawl_json_end_object(&w);
+    pawl_listing_json(listing, pawl_json_writer_done(&w));
+}
+
+/* Shows all there is after *number. */
+static enum pawl_code show_lines(struct pawl_cli *cli, struct pawl_listing *listing,
+                                 int64_t *number)
+{
+    for (;;) {
+        struct pawl_log_lines page;
+        pawl_arena_reset(cli->scratch);
+        enum pawl_code code = pawl_task_logs(cli->pawl, pawl_word(cli, 0), *number, PAWL_BATCH_MAX,
+                                             cli->scratch, &page, &cli->err);
+        if (code != PAWL_OK || page.count == 0) return code;
+        for (size_t i = 0; i < page.count; i++) show_line(cli, listing, &page.lines[i]);
+        *number = page.lines[page.count - 1].number;
+        (void)fflush(cli->out.file); /* asked for when the program ends */
+    }
+}
+
+static enum pawl_code has_ended(struct pawl_cli *cli, bool *out)
+{
+    struct pawl_task task;
+    pawl_arena_reset(cli->scratch);
+    enum pawl_code code =
+        pawl_task_get(cli->pawl, pawl_word(cli, 0), false, cli->scratch, &task, &cli->err);
+    if (code == PAWL_OK) *out = pawl_task_state_is_terminal(task.state);
+    return code;
+}
+
+int pawl_cli_task_logs(struct pawl_cli *cli)
+{
+    static const struct pawl_column no_columns[] = {{NULL, false, false}};
+    int64_t number = pawl_given_int64(cli, "after", 0, INT64_MAX, 0);
+    bool follows = pawl_given(cli, "follow");
+    if (pawl_cli_begin(cli) != PAWL_OK) return pawl_cli_fail(cli);
+    struct pawl_listing listing;
+    pawl_listing_begin(&listing, &cli->out, cli->scratch, "lines", no_columns);
+    bool is_over = !follows;
+    bool is_interrupted = false;
+    for (;;) {
+        /* Asked first: what is logged before the end is then still read. */
+        enum pawl_code code = is_over ? PAWL_OK : has_ended(cli, &is_over);
+        if (code == PAWL_OK) code = show_lines(cli, &listing, &number);
+        if (code != PAWL_OK) return pawl_cli_fail(cli);
+        if (is_over || is_interrupted) break;
+        is_interrupted = pawl_cli_sleep(cli, LOOK_MS_MAX);
+    }
+    if (cli->out.form == PAWL_FORM_JSON) pawl_listing_end(&listing, PAWL_STR(""));
+    return is_interrupted ? PAWL_EXIT_INTERRUPTED : 0;
+}
+
+/* ---- Result ---------------------------------------------------------------------------------- */
+
+static void show_result(struct pawl_cli *cli, struct pawl_str result)
+{
+    struct pawl_json *json = NULL;
+    struct pawl_str text;
+    bool is_text = pawl_given(cli, "raw") && result.len > 0 &&
+                   pawl_json_parse_top(result, 0, cli->scratch, &json, NULL) == PAWL_OK &&
+                   pawl_json_text(json, cli->scratch, &text);
+    if (is_text) {
+        pawl_output_text(&cli->out, text);
+    } else {
+        pawl_output_json_line(&cli->out, result.len > 0 ? result : PAWL_STR("null"));
+    }
+}
+
+int pawl_cli_task_result(struct pawl_cli *cli)
+{
+    struct pawl_task task;
+    struct pawl_str id = pawl_word(cli, 0);
+    enum pawl_code code = pawl_cli_begin(cli);
+    if (code == PAWL_OK) code = pawl_task_get(cli->pawl, id, true, cli->scratch, &task, &cli->err);
+    if (code == PAWL_OK && !pawl_task_state_is_terminal(task.state)) {
+        code = pawl_error_set(&cli->err, PAWL_NOT_READY, "task %.*s is %s", PAWL_STR_ARG(id),
+                              pawl_task_state_name(task.state));
+    }
+    if (code != PAWL_OK) return pawl_cli_fail(cli);
+    if (task.state == PAWL_TASK_COMPLETED) {
+        show_result(cli, task.result);
+        return 0;
+    }
+    struct pawl_str error = pawl_text_clean(cli->scratch, task.error);
+    (void)fprintf(stderr, "pawl: %s%s%.*s\n", pawl_task_state_name(task.state),
+                  error.len > 0 ? ": " : "", PAWL_STR_ARG(error));
+    return PAWL_EXIT_WORK_FAILED;
+}
+
+/* ---- Wait ------------------------------------------------------------------------------------ */
+
+static int64_t monotonic_ms(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_BOOTTIME, &now); /* fails only for clocks that do not exist */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Waits for one task; *status is 0, 1 or PAWL_EXIT_INTERRUPTED. */
+static enum pawl_code wait_for(struct pawl_cli *cli, struct pawl_str id, int64_t until_ms,
+                               int *status)
+{
+    for (int64_t look_ms = LOOK_MS_MIN;;
+         look_ms = look_ms * 2 < LOOK_MS_MAX ? look_ms * 2 : LOOK_MS_MAX) {
+        struct pawl_task task;
+        pawl_arena_reset(cli->scratch);
+        enum pawl_code code = pawl_task_get(cli->pawl, id, false, cli->scratch, &task, &cli->err);
+        if (code != PAWL_OK) return code;
+        if (pawl_task_state_is_terminal(task.state)) {
+            pawl_show_changed(cli, &task);
+            *status = task.state == PAWL_TASK_COMPLETED ? 0 : PAWL_EXIT_WORK_FAILED;
+            return PAWL_OK;
+        }
+        int64_t left_ms = until_ms - monotonic_ms();
+        if (left_ms <= 0) {
+            return pawl_error_set(&cli->err, PAWL_TIMEOUT, "task %.*s is still %s",
+                                  PAWL_STR_ARG(id), pawl_task_state_name(task.state));
+        }
+        if (pawl_cli_sleep(cli, left_ms < look_ms ? left_ms : look_ms)) {
+            *status = PAWL_EXIT_INTERRUPTED;
+            return PAWL_OK;
+        }
+    }
+}
+
+int pawl_cli_task_wait(struct pawl_cli *cli)
+{
+    int64_t timeout_ms = pawl_given_duration_ms(cli, "timeout", -1);
+    if (pawl_cli_begin(cli) != PAWL_OK) return pawl_cli_fail(cli);
+    int64_t until_ms = timeout_ms < 0 ? INT64_MAX : monotonic_ms() + timeout_ms;
+    int worst = 0;
+    for (size_t i = 0; i < cli->arguments.word_count; i++) {
+        int status = 0;
+        if (wait_for(cli, pawl_word(cli, i), until_ms, &status) != PAWL_OK) {
+            return pawl_cli_fail(cli);
+        }
+        if (status == PAWL_EXIT_INTERRUPTED) return status;
+        if (status > worst) worst = status;
+        (void)fflush(cli->out.file); /* asked for when the program ends */
+    }
+    return worst;
+}

@@ -1,0 +1,130 @@
+/* pawl worker run: from options to a worker. */
+#include "app/cli.h"
+#include "app/commands.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "worker/worker.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* A line of the log goes out whole, whichever thread it comes from: stdio locks the stream. */
+static void write_log(void *self, enum pawl_log_level level, struct pawl_str line)
+{
+    const struct pawl_log *log = self;
+    if (level > log->level_max) return;
+    (void)fprintf(stderr, "%.*s\n", PAWL_STR_ARG(line));
+}
+
+static struct pawl_str make_worker_id(struct pawl_arena *keep)
+{
+    char host[64 + 1] = "";
+    uint32_t random = 0;
+    if (gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+    (void)!getrandom(&random, sizeof random, 0); /* these few bytes always come */
+    return pawl_arena_format(keep, "%s:%ld:%08" PRIx32, host[0] != '\0' ? host : "host",
+                             (long)getpid(), random);
+}
+
+/* Our own environment with what --env adds or replaces. */
+static char **make_environment(struct pawl_cli *cli)
+{
+    size_t own_count = 0;
+    size_t set_count = 0;
+    const struct pawl_str *set = pawl_given_all(cli, "env", &set_count);
+    while (environ[own_count] != NULL) own_count++;
+    char **all = pawl_arena_take_array(cli->keep, own_count + set_count + 1, sizeof *all);
+    if (all == NULL) return NULL;
+    for (size_t i = 0; i < own_count; i++) all[i] = environ[i];
+    size_t count = own_count;
+    for (size_t i = 0; i < set_count; i++) {
+        const char *equals = memchr(set[i].ptr, '=', set[i].len);
+        if (equals == NULL || equals == set[i].ptr) {
+            (void)pawl_error_set(&cli->err, PAWL_INVALID, "--env: `%.*s` is not NAME=VALUE",
+                                 PAWL_STR_ARG(set[i]));
+            return all;
+        }
+        size_t name_len = (size_t)(equals - set[i].ptr) + 1;
+        size_t at = 0;
+        while (at < count && strncmp(all[at], set[i].ptr, name_len) != 0) at++;
+        all[at] = pawl_arena_c_text(cli->keep, set[i]);
+        if (at == count) count++;
+    }
+    return all;
+}
+
+/* QUEUE… and COMMAND… are told apart by the dashes. */
+static enum pawl_code take_words(struct pawl_cli *cli, struct pawl_worker_options *options)
+{
+    const struct pawl_arguments *arguments = &cli->arguments;
+    size_t queue_count = arguments->words_before_dashes;
+    if (!arguments->has_dashes || arguments->word_count == queue_count) {
+        return pawl_error_set(&cli->err, PAWL_INVALID, "name the command to run behind --");
+    }
+    struct pawl_str *queues = pawl_arena_take_array(cli->keep, queue_count, sizeof *queues);
+    if (queues == NULL) {
+        return pawl_error_set(&cli->err, pawl_arena_code(cli->keep), "too many queues");
+    }
+    for (size_t i = 0; i < queue_count; i++) queues[i] = pawl_word(cli, i);
+    options->queues = queues;
+    options->queue_count = queue_count;
+    options->argv = arguments->words + queue_count;
+    return PAWL_OK;
+}
+
+static void take_options(struct pawl_cli *cli, struct pawl_worker_options *options)
+{
+    options->slots = (int32_t)pawl_given_int64(cli, "slots", 1, PAWL_WORKER_SLOTS_MAX, 1);
+    options->lease_ms = pawl_given_duration_ms(cli, "lease", 0);
+    options->grace_ms = pawl_given_duration_ms(cli, "grace", 0);
+    options->timeout_ms = pawl_given_duration_ms(cli, "timeout", 0);
+    options->is_once = pawl_given(cli, "once");
+    options->is_until_empty = pawl_given(cli, "until-empty");
+    options->worker_id = pawl_given_text(cli, "worker-id");
+    if (options->worker_id.len == 0) options->worker_id = make_worker_id(cli->keep);
+    struct pawl_str cwd = pawl_given_text(cli, "cwd");
+    options->cwd = cwd.len > 0 ? cwd.ptr : NULL; /* of argv, so it ends with a zero */
+    options->environment = make_environment(cli);
+}
+
+int pawl_cli_worker_run(struct pawl_cli *cli)
+{
+    struct pawl_log log = {.write = write_log, .self = &log};
+    log.level_max = pawl_given(cli, "quiet") ? PAWL_LOG_WARN : PAWL_LOG_INFO;
+    struct pawl_worker_options options = {
+        .signal_fd = cli->signal_fd,
+        .is_terminal = isatty(STDERR_FILENO) == 1,
+        .log = &log,
+    };
+    struct pawl_options with = PAWL_OPTIONS_INIT;
+    with.log = write_log;
+    with.log_self = &log;
+
+    /* Children are heard of through a descriptor; a reader that went away is an error, not a death.
+     * Both before any thread is started. */
+    sigset_t child;
+    (void)sigemptyset(&child); /* these fail only for bad numbers */
+    (void)sigaddset(&child, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &child, NULL);
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)signal(SIGPIPE, SIG_IGN);
+
+    enum pawl_code code = take_words(cli, &options);
+    if (code == PAWL_OK) {
+        take_options(cli, &options);
+        code = pawl_given_code(cli);
+    }
+    if (code == PAWL_OK) code = pawl_cli_open(cli, &with);
+    if (code == PAWL_OK) {
+        options.pawl = cli->pawl;
+        options.store = cli->store;
+        code = pawl_worker_run(&options, &cli->err);
+    }
+    return code == PAWL_OK ? 0 : pawl_cli_fail(cli);
+}

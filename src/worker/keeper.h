@@ -1,0 +1,51 @@
+/* Keeps the leases of the tasks in hand: one thread that does nothing else, so that neither a busy
+ * command nor a slow commit delays a renewal.
+ *
+ *   0          1/3         2/3     margin   end
+ *   |-----------|-----------|-----------|----|
+ *   asked     renew       (renew)     stop
+ *
+ * A lease counts from before the request that granted or renewed it left, on a clock that goes on
+ * while the machine sleeps: it can only be longer than we think. All leases are renewed together
+ * when the first is due. If a renewal fails it is tried again after a quarter of the time that is
+ * left until the margin, min(lease / 4, max(1 s, lease / 10)) before the end. Then the work must be
+ * stopped, whatever the store says later; doing that is the worker's, who looks. */
+#ifndef PAWL_WORKER_KEEPER_H
+#define PAWL_WORKER_KEEPER_H
+
+#include "base/log.h"
+#include "pawl.h"
+
+struct pawl_keeper;
+
+/* Starts the thread.
+ *
+ *   slots     how many leases there can be; they are named by their slot
+ *   heard_fd  an event descriptor, rung when a lease has changed
+ *   owner, log  borrowed until close
+ *   fails     PAWL_NO_MEMORY */
+enum pawl_code pawl_keeper_open(struct pawl_keeper **out, struct pawl *pawl, struct pawl_str owner,
+                                int32_t slots, int heard_fd, const struct pawl_log *log,
+                                struct pawl_error *err) PAWL_MUST_USE;
+void pawl_keeper_close(struct pawl_keeper *keeper); /* takes NULL */
+
+/* Begins to keep a lease of lease_ms that was asked for at asked_boot_ms; ends to. Any thread. */
+void pawl_keeper_hold(struct pawl_keeper *keeper, int32_t slot, const struct pawl_fence *fence,
+                      int64_t lease_ms, int64_t asked_boot_ms);
+void pawl_keeper_drop(struct pawl_keeper *keeper, int32_t slot);
+
+/* Somebody was told that the lease is lost. */
+void pawl_keeper_lose(struct pawl_keeper *keeper, int32_t slot);
+
+struct pawl_kept {
+    bool is_lost; /* the store said so */
+    enum pawl_control control;
+    int64_t stop_at_boot_ms; /* the margin begins: without a renewal, stop */
+};
+
+struct pawl_kept pawl_keeper_look(struct pawl_keeper *keeper, int32_t slot);
+
+/* min(lease / 4, max(1 s, lease / 10)) */
+int64_t pawl_lease_margin_ms(int64_t lease_ms);
+
+#endif

@@ -1,0 +1,77 @@
+/* One run of the command for one task: the process, what it is given, and what it prints.
+ *
+ * It runs in a process group of its own, which ends with it; whatever of the group is left when it
+ * has ended is killed. It gets SIGTERM when the thread that started it ends, so that thread must
+ * live as long as the worker. Standard input is the task's file; standard output is kept, standard
+ * error handed on as it comes. Threads: the worker's only. */
+#ifndef PAWL_WORKER_PROCESS_H
+#define PAWL_WORKER_PROCESS_H
+
+#include "pawl.h"
+#include "worker/ending.h"
+
+#include <sys/types.h>
+
+/* What all runs have in common; borrowed while a process lives. */
+struct pawl_process_plan {
+    char *const *argv;        /* NULL-terminated */
+    char *const *environment; /* NAME=VALUE, NULL-terminated; the task's are added */
+    const char *cwd;          /* NULL = the worker's own */
+    const char *folder;       /* for the files of tasks; private to this worker */
+    struct pawl_str store;    /* PAWL_DB */
+};
+
+struct pawl_process {
+    pid_t pid; /* 0 = none; of the process group too */
+    int out_fd;
+    int err_fd; /* -1 once they have been read to the end */
+    bool has_exited;
+    int wait_status; /* once has_exited */
+    char task_path[256];
+    char retry_after_path[256];
+    struct pawl_arena *arena; /* borrowed: what it prints is kept here */
+    char *printed;
+    size_t printed_len;
+    size_t printed_capacity;
+    bool is_cut;                          /* it printed more than PAWL_RESULT_BYTES_MAX */
+    char tail[PAWL_ERROR_TAIL_BYTES_MAX]; /* the end of standard error */
+    size_t tail_len;
+};
+
+/* Starts the command for a task.
+ *
+ *   number  of the slot: names the files
+ *   arena   for the environment, and for what is printed until the process is closed
+ *   fails   PAWL_IO, PAWL_NO_MEMORY; nothing is left behind */
+enum pawl_code pawl_process_start(struct pawl_process *process,
+                                  const struct pawl_process_plan *plan,
+                                  const struct pawl_grant *grant, int32_t number,
+                                  struct pawl_arena *arena, struct pawl_error *err) PAWL_MUST_USE;
+
+/* To the whole group; nothing once it has exited. */
+void pawl_process_signal(struct pawl_process *process, int signal_number);
+
+/* Notices an exit, and kills what is left of the group. */
+void pawl_process_look(struct pawl_process *process);
+
+/* Reads what was printed, without waiting. After the exit, a pipe that is empty is at its end,
+ * whoever else may hold it. */
+void pawl_process_read_out(struct pawl_process *process);
+
+/* Reads at most room bytes of standard error into bytes; gives how many. */
+size_t pawl_process_read_err(struct pawl_process *process, char *bytes, size_t room);
+
+/* Whether it has exited and everything is read. */
+bool pawl_process_is_over(const struct pawl_process *process);
+
+/* Milliseconds that the command asked for before a retry; -1 if it did not. */
+int64_t pawl_process_retry_after_ms(const struct pawl_process *process);
+
+/* Removes the files. It must be over, or never have started. */
+void pawl_process_close(struct pawl_process *process);
+
+/* Looks for the program as the command will, before any task depends on it. PAWL_NOT_FOUND. */
+enum pawl_code pawl_process_check(const struct pawl_process_plan *plan,
+                                  struct pawl_error *err) PAWL_MUST_USE;
+
+#endif

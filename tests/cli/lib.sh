@@ -1,0 +1,184 @@
+# Tests of the real program; sourced by the files of cases.
+#
+#   . tests/cli/lib.sh
+#   test_that "an empty store lists nothing" empty_list
+#   empty_list() { run task list; exits 0; prints ''; }
+#   finish
+#
+# Each case runs by itself in an empty folder with a store of its own; the first check that does not hold
+# ends it. A case never sleeps to be on the safe side: it waits for a task, for a line of a fifo, or for a
+# process to end. PAWL_BIN names the program. With --list the sentences are printed and nothing is run;
+# --only TEXT runs those whose sentence has TEXT.
+set -u
+# shellcheck disable=SC2034 # the files of cases use what is set here
+
+program=${PAWL_TEST_PROGRAM:-cli_$(basename "$0" .sh)}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+list=no
+only=
+case ${1:-} in
+--list) list=yes ;;
+--only) only=$2 ;;
+esac
+sentences=()
+functions=()
+
+test_that() # SENTENCE FUNCTION
+{
+    sentences+=("$1")
+    functions+=("$2")
+}
+
+# ---- In a case ---------------------------------------------------------------------------------------
+
+complain() # TEXT...
+{
+    printf '%s\n' "$*" "--- ran: ${ran:-nothing}; status ${status:-none}; standard output:" \
+        "$(head -c 4000 "$folder/out" 2>/dev/null)" "--- standard error:" \
+        "$(head -c 4000 "$folder/err" 2>/dev/null)"
+    exit 1
+}
+
+run() # ARGUMENT...: runs the program; its input is that of run
+{
+    ran="pawl $*"
+    status=0
+    "$PAWL_BIN" "$@" >"$folder/out" 2>"$folder/err" || status=$?
+}
+
+exits() # STATUS
+{
+    [ "$status" -eq "$1" ] || complain "status $1 was wanted"
+}
+
+prints() # TEXT: the whole of standard output
+{
+    [ "$(cat "$folder/out")" = "$1" ] || complain "this was to be printed: $1"
+}
+
+shows() # REGEX...: each is found in standard output
+{
+    local regex
+    for regex in "$@"; do
+        grep -qE -e "$regex" "$folder/out" || complain "this was to be shown: $regex"
+    done
+}
+
+hides() # REGEX...: none is found in standard output
+{
+    local regex
+    for regex in "$@"; do
+        ! grep -qE -e "$regex" "$folder/out" || complain "this was not to be shown: $regex"
+    done
+}
+
+says() # REGEX...: each is found on standard error
+{
+    local regex
+    for regex in "$@"; do
+        grep -qE -e "$regex" "$folder/err" || complain "this was to be said: $regex"
+    done
+}
+
+refuses() # STATUS CODE REGEX: one line of error, nothing else
+{
+    exits "$1"
+    says "^pawl: $2: .*$3"
+    prints ''
+}
+
+has() # KEY JSON: a member of one line of JSON, as it stands there
+{
+    grep -qF -e "\"$1\":$2,"$'\n'"\"$1\":$2}" "$folder/out" || complain "this member was wanted: \"$1\":$2"
+}
+
+equals() # WANT GOT
+{
+    [ "$1" = "$2" ] || complain "$1 was wanted, and it was $2"
+}
+
+lines() # COUNT: of standard output
+{
+    equals "$1" "$(wc -l <"$folder/out")"
+}
+
+member() # KEY: the text or number of the first member with this key
+{
+    sed -n "s/.*[{,]\"$1\":\"\{0,1\}\([^\",}]*\).*/\1/p" "$folder/out" | head -n 1
+}
+
+add() # ARGUMENT...: adds a task; $id is its id
+{
+    run task add -o name "$@"
+    exits 0
+    id=$(cat "$folder/out")
+}
+
+state() # ID STATE
+{
+    run task get "$1"
+    exits 0
+    has state "\"$2\""
+}
+
+work() # ARGUMENT...: runs a worker until nothing is ready
+{
+    run worker run --until-empty "$@"
+    exits 0
+}
+
+# A dead letter; $id is its id.
+kill_task() # ARGUMENT...
+{
+    add --max-retries 0 "$@"
+    work -- sh -c 'echo "no luck" >&2; exit 1'
+    state "$id" DEAD_LETTER
+}
+
+# ---- The run -----------------------------------------------------------------------------------------
+
+record() # pass|fail SENTENCE
+{
+    echo "$1: $2"
+    [ -z "${PAWL_TEST_RESULTS:-}" ] || printf '%s\t%s\t%s\n' "$1" "$program" "$2" >>"$PAWL_TEST_RESULTS"
+}
+
+one_case() # FUNCTION
+{
+    set -e
+    folder=$1
+    mkdir -p "$folder/home"
+    cd "$folder"
+    # Nothing of whoever runs the tests, and nothing of theirs is touched.
+    unset PAWL_TASK_ID PAWL_EPOCH PAWL_WORKER_ID PAWL_RETRY_AFTER_FILE XDG_DATA_HOME NO_COLOR
+    export HOME=$folder/home PAWL_DB=$folder/pawl.db PAWL_ACTOR=tester TMPDIR=$folder
+    export PATH=${PAWL_BIN%/*}:$PATH
+    "$2"
+}
+
+finish()
+{
+    local i failures=0 all
+    if [ $list = yes ]; then
+        printf '%s\n' "${sentences[@]}"
+        exit 0
+    fi
+    [ -x "${PAWL_BIN:-}" ] || { echo "PAWL_BIN names no program"; exit 2; }
+    all=$(mktemp -d) || exit 2
+    # shellcheck disable=SC2064 # its name as it is now
+    trap "rm -rf '$all'" EXIT
+    for i in "${!sentences[@]}"; do
+        case ${sentences[$i]} in *"$only"*) ;; *) continue ;; esac
+        (one_case "$all/$i" "${functions[$i]}") >"$all/said" 2>&1 </dev/null
+        # shellcheck disable=SC2181 # errexit does not work in a condition
+        if [ $? -eq 0 ]; then
+            record pass "${sentences[$i]}"
+        else
+            cat "$all/said"
+            record fail "${sentences[$i]}"
+            failures=$((failures + 1))
+        fi
+        rm -rf "${all:?}/$i"
+    done
+    exit $((failures > 0))
+}

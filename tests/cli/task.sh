@@ -1,0 +1,361 @@
+# Looking at tasks and operating on them.
+. "$(dirname "$0")/lib.sh"
+
+t_095()
+{
+    add --title 'Bake bread'
+    run task list -o table; exits 0; shows "^$id +QUEUED .* Bake bread$"
+    run task cancel "$id" -o table; exits 0; prints "$id CANCELLED"
+    run task list -o table; shows "^$id +CANCELLED "
+}
+test_that "T-095 the command line lists the id, shows the title, and reports CANCELLED after cancel" t_095
+
+# ---- List --------------------------------------------------------------------------------------------
+
+d_037()
+{
+    add
+    run task list --status RUNNIG; refuses 2 INVALID 'did you mean RUNNING'
+    run task list --status nonsense; refuses 2 INVALID '`nonsense` is no state'
+    run task list --status QUEUED,; refuses 2 INVALID 'is no state'
+    run task get nobody; refuses 3 NOT_FOUND nobody
+    run task cancel nobody; refuses 3 NOT_FOUND nobody
+}
+test_that "D-37 a bad status filter is INVALID and an unknown id NOT_FOUND, each with its code" d_037
+
+by_state()
+{
+    add --id a; add --id b --hold; add --id c; run task cancel c
+    run task list --status QUEUED -o name; prints a
+    run task list -s PENDING,CANCELLED -o name; equals 'b c' "$(sort "$folder/out" | xargs)"
+    run task list -s PENDING -s QUEUED -o name; equals 'a b' "$(sort "$folder/out" | xargs)"
+    run task list -o name; equals 'a b c' "$(sort "$folder/out" | xargs)"
+}
+test_that "--status takes several states, with commas or repeated" by_state
+
+ready()
+{
+    add --id low --priority LOW; add --id high --priority HIGH
+    add --id later --delay 1h; add --id held --hold
+    run task list --ready -o name; prints "$(printf 'high\nlow')"
+}
+test_that "--ready lists what can be claimed, in the order of claims" ready
+
+blocked()
+{
+    add --id first; add --id second --depends-on first; add --id third
+    run task cancel first
+    run task list --blocked -o name; exits 0; prints second
+    run task get second; has blocked_by '"first"'
+}
+test_that "--blocked lists what a dependency blocks for good" blocked
+
+by_queue()
+{
+    add --id a --queue mail; add --id b
+    run task list --queue mail -o name; prints a
+    run task list -q nothing -o name; exits 0; prints ''
+}
+test_that "--queue lists one queue" by_queue
+
+paging()
+{
+    local i
+    for i in 1 2 3 4 5; do echo "{\"id\":\"p$i\"}"; done | "$PAWL_BIN" task add --jsonl -o name >/dev/null
+    run task list --ready --limit 2 -o json; exits 0; shows '"id":"p1"' '"id":"p2"'; hides '"id":"p3"'
+    local cursor
+    cursor=$(member cursor)
+    [ -n "$cursor" ] || complain "a cursor was wanted"
+    run task list --ready --limit 2 --cursor "$cursor" -o name; prints "$(printf 'p3\np4')"
+    says '^there are more: --cursor .*, or --all$'
+    run task list --ready --limit 2 --all -o name; prints "$(printf 'p1\np2\np3\np4\np5')"
+    run task list --ready --limit 2 --all -o json; lines 7; shows '^\],"cursor":null\}$'
+    run task list --limit 5 --ready -o table; lines 6
+    run task list --cursor nonsense; refuses 2 INVALID ''
+}
+test_that "pages go on from their cursor, and --all follows it" paging
+
+# ---- Get ---------------------------------------------------------------------------------------------
+
+shape()
+{
+    add --id s --queue q --title t --goal g --input '{"n":129.90}' --metadata '{"m":1}' --key k
+    run task get s; exits 0; lines 1
+    shows '^\{"id":"s","queue":"q","state":"QUEUED","title":"t","priority":20,"progress":0,"progress_epoch":0,"retries":0,"recoveries":0,"max_retries":3,"version":[0-9]+,"epoch":0,"owner":null,"lease_end_at_ms":null,"lease_ms":0,"next_retry_at_ms":null,"timeout_ms":0,"created_at_ms":[0-9]+,"updated_at_ms":[0-9]+,"started_at_ms":null,"finished_at_ms":null,"control":null,"control_reason":null,"control_deadline_at_ms":null,"open_dependencies":0,"blocked_by":null,"correlation_id":"[^"]+","key":"k","error":null,"goal":"g","input":\{"n":129.90\},"metadata":\{.*"m":1.*\},"result":null,"depends_on":\[\],"why":".+"\}$'
+}
+test_that "the JSON of a task has the names of the fields of pawl.h, and payloads as they came" shape
+
+why()
+{
+    add --id w --delay 1h
+    run task get w -o table; shows '^why +.'
+    run task cancel w; run task get w -o table; hides '^why'
+    run task get w; has why null
+}
+test_that "get says why a task waits until it has ended" why
+
+details()
+{
+    add --id d
+    work -- sh -c 'pawl task checkpoint 7 "[1,2]"; echo done'
+    run task get d --history --checkpoints --late; exits 0; lines 1
+    shows '"history":\[\{"position":1,"id":"[0-9a-f-]{36}","task_id":"d","queue":"default","sequence":1,"at_ms":[0-9]+,"type":"task_created"'
+    shows '"type":"task_completed","action":"completed"' '"success":true,"duration_ms":[0-9]+'
+    shows '"checkpoints":\[\{"id":"[0-9a-f-]{36}","step":7,"at_ms":[0-9]+,"epoch":1,"state":\[1,2\]\}\]'
+    shows '"late_results":\[\]\}$'
+    run task get d --history --checkpoints -o table; shows '^History$' 'task_started' '^Checkpoints$' '\[1,2\]'
+}
+test_that "--history, --checkpoints and --late add what they name" details
+
+newlines()
+{
+    printf '{\n  "a": [1,\r\n 2]\n}' >in.json
+    add --id n --input @in.json
+    run task get n; exits 0; lines 1; shows '"input":\{   "a": \[1,   2\] \}'
+}
+test_that "line breaks between the tokens of a payload do not break the line it is printed on" newlines
+
+# ---- Watch -------------------------------------------------------------------------------------------
+
+watch_changes()
+{
+    add --id w1
+    mkfifo pipe
+    "$PAWL_BIN" task list -w -o jsonl >pipe 2>said &
+    local watcher=$! line status=0
+    exec 3<pipe
+    read -r line <&3; [[ $line == *'"id":"w1"'*'"state":"QUEUED"'* ]]
+    "$PAWL_BIN" task pause w1 >/dev/null
+    read -r line <&3; [[ $line == *'"id":"w1"'*'"state":"PAUSED"'* ]]
+    "$PAWL_BIN" task add --id w2 >/dev/null
+    read -r line <&3; [[ $line == *'"id":"w2"'* ]]
+    kill -INT $watcher
+    wait $watcher || status=$?
+    equals 130 $status
+}
+test_that "list -w writes what has changed and ends with an interrupt and 130" watch_changes
+
+watch_get()
+{
+    add --id g1
+    mkfifo pipe
+    "$PAWL_BIN" task get g1 -w >pipe 2>said &
+    local watcher=$! line status=0
+    exec 3<pipe
+    read -r line <&3; [[ $line == *'"state":"QUEUED"'* ]]
+    "$PAWL_BIN" task complete g1 >/dev/null
+    read -r line <&3; [[ $line == *'"state":"COMPLETED"'* ]]
+    kill -INT $watcher
+    wait $watcher || status=$?
+    equals 130 $status
+}
+test_that "get -w writes the task anew when it has changed" watch_get
+
+watch_count() { add --id c; run task list -w --count 2 -o name; exits 0; prints c; }
+test_that "a watch of a given count ends by itself" watch_count
+
+# ---- Logs, result, wait ------------------------------------------------------------------------------
+
+logs()
+{
+    add --id l
+    work -- sh -c 'echo one >&2; echo two >&2'
+    run task logs l -o table; exits 0; prints "$(printf 'one\ntwo')"
+    run task logs l; exits 0; shows '^\{"number":[0-9]+,"at_ms":[0-9]+,"epoch":1,"text":"one'
+    run task logs l -o json; exits 0; shows '^\{"lines":\[$' '^\]\}$'
+    add --id m
+    run task log m first; exits 0; prints ''
+    run task log m second; exits 0
+    run task logs m; lines 2
+    run task logs m --after "$(member number)" -o table; prints second
+    run task log l late; refuses 4 STATE l
+    run task logs nobody; refuses 3 NOT_FOUND nobody
+}
+test_that "logs shows what a task has logged, also after a number" logs
+
+logs_follow()
+{
+    add --id f
+    mkfifo pipe go
+    "$PAWL_BIN" task logs f -f -o table >pipe 2>said &
+    local follower=$! line status=0
+    exec 3<pipe
+    "$PAWL_BIN" worker run --until-empty -- sh -c 'echo first >&2; read -r x <'"$folder/go"'; echo last >&2' 2>/dev/null &
+    local worker=$!
+    read -r line <&3; equals first "$line"
+    echo >go
+    read -r line <&3; equals last "$line"
+    wait $follower || status=$?
+    equals 0 $status
+    wait $worker
+}
+test_that "logs -f goes on until the task has ended" logs_follow
+
+result_of()
+{
+    add --id r
+    run task result r; refuses 4 NOT_READY QUEUED
+    run task complete r --result '{"a": 1.50}'; exits 0
+    run task result r; exits 0; prints '{"a": 1.50}'
+    add --id s; run task complete s --result '"a\tb"'
+    run task result s --raw; exits 0; prints "$(printf 'a\tb')"
+    run task result s; prints '"a\tb"'
+    add --id n; run task complete n; run task result n; exits 0; prints null
+    kill_task --id dead
+    run task result dead; exits 1; prints ''; says '^pawl: DEAD_LETTER: exit status 1: no luck$'
+}
+test_that "result prints the JSON as it was stored, and fails with the task" result_of
+
+wait_done()
+{
+    add --id w1; add --id w2
+    work -- true
+    run task wait w1 w2 -o table; exits 0; prints "$(printf 'w1 COMPLETED\nw2 COMPLETED')"
+    run task wait w1; shows '"id":"w1".*"state":"COMPLETED"'
+    kill_task --id w3
+    run task wait w1 w3; exits 1
+    add --id w4; run task cancel w4; run task wait w4; exits 1
+}
+test_that "wait exits 0 for COMPLETED tasks and 1 when one ended otherwise" wait_done
+
+wait_for_end()
+{
+    add --id w
+    "$PAWL_BIN" task wait w -o name >waited 2>said &
+    local waiter=$! status=0
+    work -- true
+    wait $waiter || status=$?
+    equals 0 $status
+    equals w "$(cat waited)"
+}
+test_that "wait returns when the task ends" wait_for_end
+
+wait_timeout()
+{
+    add --id w
+    run task wait w --timeout 50ms; refuses 7 TIMEOUT 'still QUEUED'
+    run task wait nobody; refuses 3 NOT_FOUND nobody
+}
+test_that "wait exits 7 when its time is up" wait_timeout
+
+wait_interrupt()
+{
+    add --id w
+    "$PAWL_BIN" task wait w >out 2>said &
+    local waiter=$! status=0
+    # It is waiting once its store is open.
+    until [ -n "$(find /proc/$waiter/fd -lname '*pawl.db' 2>/dev/null)" ]; do :; done
+    kill -INT $waiter
+    wait $waiter || status=$?
+    equals 130 $status
+}
+test_that "wait ends with an interrupt and 130" wait_interrupt
+
+# ---- Changes -----------------------------------------------------------------------------------------
+
+hold()
+{
+    add --id h --hold
+    state h PENDING
+    run task queue h -o table; exits 0; prints 'h QUEUED'
+    run task queue h; exits 0; has state '"QUEUED"'
+}
+test_that "queue ends a hold" hold
+
+pause_resume()
+{
+    add --id p
+    run task pause p --reason 'lunch'; exits 0; has state '"PAUSED"'
+    run task get p --history; shows '"action":"paused".*lunch'
+    run task resume p; exits 0; has state '"QUEUED"'
+    run task resume p; refuses 4 STATE p
+}
+test_that "pause withdraws a task with its reason, and resume queues it again" pause_resume
+
+cancel()
+{
+    add --id c
+    run task cancel c --reason 'no need' --actor Ann; exits 0; has state '"CANCELLED"'
+    run task get c --history; shows '"action":"cancelled".*"actor":"Ann".*no need'
+    run task cancel c; exits 0
+    add --id d; run task complete d; run task cancel d; refuses 4 STATE d
+}
+test_that "cancel cancels once and keeps who and why; a completed task cannot be" cancel
+
+complete()
+{
+    add --id c
+    echo '[1, 2]' >result.json
+    run task complete c --result @result.json; exits 0; has state '"COMPLETED"'
+    run task get c; shows '"result":\[1, 2\]'
+    add --id d
+    run task complete d --result '{bad'; refuses 2 INVALID 'result: '
+    state d QUEUED
+    run task complete d --result - <result.json; exits 0
+}
+test_that "complete takes JSON from the command line, a file or standard input, and nothing else" complete
+
+fail_needs_fence()
+{
+    add --id f
+    run task fail f --error x; refuses 4 STATE f
+    mkfifo started
+    "$PAWL_BIN" worker run --once -- sh -c 'echo >'"$folder/started"'; read -r x <'"$folder/started" 2>/dev/null &
+    local worker=$!
+    read -r _ <started
+    run task fail f --error x; refuses 4 LEASE_LOST f
+    run task complete f; refuses 4 LEASE_LOST f
+    local owner
+    run task get f; owner=$(member owner)
+    run task fail f --error 'by hand' --owner "$owner" --epoch 1 --final; exits 0; has state '"DEAD_LETTER"'
+    echo >started
+    wait $worker
+    state f DEAD_LETTER
+    run task get f; has error '"by hand"'
+}
+test_that "a running task is ended by hand only under its fence" fail_needs_fence
+
+resolve()
+{
+    kill_task --id r1
+    run task resolve r1 --outcome COMPLETED --text '{"ok":true}'; exits 0; has state '"COMPLETED"'
+    kill_task --id r2
+    run task resolve r2 --outcome QUEUED; exits 0; has state '"QUEUED"'
+    run task resolve r2 --outcome CANCELLED; refuses 4 STATE r2
+    run task resolve r2 --outcome RUNNING; refuses 2 INVALID 'not `RUNNING`'
+    run task resolve r2; refuses 2 INVALID 'outcome'
+    kill_task --id r3
+    run task resolve r3 --outcome COMPLETED --text 'no json'; refuses 2 INVALID 'text: '
+}
+test_that "resolve decides what became of a dead letter" resolve
+
+retry()
+{
+    kill_task --id k
+    run task retry k --input '{"second":true}'; exits 0; has state '"QUEUED"'
+    run task get k; has retries 0; shows '"input":\{"second":true\}'
+    kill_task --id m
+    run task resume m --keep-retries; exits 0
+    run task get m; has retries 1
+}
+test_that "retry queues a dead letter again, with its retries anew unless they are to be kept" retry
+
+version_condition()
+{
+    add --id v
+    run task pause v --expected-version 99; refuses 4 CONFLICT v
+    run task get v; local version; version=$(member version)
+    run task pause v --expected-version "$version"; exits 0; has state '"PAUSED"'
+}
+test_that "--expected-version refuses what has changed since" version_condition
+
+many()
+{
+    add --id a; add --id b
+    run task pause a nobody b -o name; exits 8; prints "$(printf 'a\nb')"; says '^pawl: NOT_FOUND: .*nobody'
+    run task pause a b; exits 0; lines 2
+    run task pause nobody nothing; exits 3; prints ''
+}
+test_that "of several ids the rest is done when one fails, and the exit status is 8" many
+
+finish

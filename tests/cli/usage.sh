@@ -1,0 +1,238 @@
+# The command line itself: help, mistakes, where the store is, forms of output.
+. "$(dirname "$0")/lib.sh"
+
+# ---- Help --------------------------------------------------------------------------------------------
+
+# Compares what is printed with a file; PAWL_GOLDEN=write writes it anew.
+golden() # FILE
+{
+    if [ "${PAWL_GOLDEN:-}" = write ]; then cp "$folder/out" "$here/golden/$1"; fi
+    diff -u "$here/golden/$1" "$folder/out" || complain "golden/$1 is another; PAWL_GOLDEN=write rewrites it"
+}
+
+pages() # GROUP FILE: the page of each command of a group
+{
+    local name
+    "$PAWL_BIN" help "$1" >"$folder/pages"
+    for name in $(sed -n "s/^  $1 \([a-z-]*\) .*/\1/p" "$folder/pages"); do
+        { echo; echo "==== pawl help $1 $name"; "$PAWL_BIN" help "$1" "$name"; } >>"$folder/pages"
+    done
+    mv "$folder/pages" "$folder/out"
+    ran="pawl help $1 …" status=0
+    golden "$2"
+}
+
+help_program() { run help; exits 0; golden help.txt; }
+test_that "pawl help prints the recorded page" help_program
+help_task() { pages task help-task.txt; }
+test_that "the pages of the task commands are as recorded" help_task
+help_queue() { pages queue help-queue.txt; }
+test_that "the pages of the queue commands are as recorded" help_queue
+help_dead() { pages dead help-dead.txt; }
+test_that "the pages of the dead commands are as recorded" help_dead
+help_worker() { pages worker help-worker.txt; }
+test_that "the pages of the worker commands are as recorded" help_worker
+help_events() { run help events; exits 0; golden help-events.txt; }
+test_that "the page of pawl events is as recorded" help_events
+
+help_forms()
+{
+    run help task add; exits 0; cp "$folder/out" page
+    run task add --help; exits 0; cmp page "$folder/out"
+    run task add --queue x -h; exits 0; cmp page "$folder/out"
+    run help task; exits 0; cp "$folder/out" page
+    run task --help; exits 0; cmp page "$folder/out"
+    run --help; exits 0; shows '^Usage: pawl COMMAND'
+}
+test_that "--help and -h at any place print the page that help prints" help_forms
+
+bare()
+{
+    run; exits 2; prints ''; says '^Usage: pawl COMMAND'
+    run task; exits 2; prints ''; says '^Usage: pawl task COMMAND'
+}
+test_that "naming no command prints help on standard error and exits 2" bare
+
+help_unknown() { run help task ad; refuses 2 INVALID 'did you mean `pawl task add`'; }
+test_that "help for an unknown command names the nearest one" help_unknown
+
+version()
+{
+    run version; exits 0; shows '^pawl [0-9]+\.[0-9]+\.[0-9]+$'
+    run --version; exits 0; shows '^pawl [0-9]+\.[0-9]+\.[0-9]+$'
+    run version -o json; exits 0; shows '^\{"version":"[0-9.]+"\}$'
+}
+test_that "version prints one line, and JSON when asked" version
+
+# ---- Mistakes ----------------------------------------------------------------------------------------
+
+unknown()
+{
+    run tsak list; refuses 2 INVALID 'did you mean `pawl task`'
+    run task lits; refuses 2 INVALID 'did you mean `pawl task list`'
+    run task xyzzy; refuses 2 INVALID 'see `pawl help task`'
+    run zebra; refuses 2 INVALID 'see `pawl help`'
+}
+test_that "an unknown command is INVALID and the nearest one is named" unknown
+
+unknown_option()
+{
+    run task add --qeue x; refuses 2 INVALID 'task add has no option --qeue; did you mean --queue'
+    run task add --wobble; refuses 2 INVALID 'no option --wobble; see --help'
+    run task list -z; refuses 2 INVALID 'no option -z'
+    run --queue x task list; refuses 2 INVALID 'no option --queue'
+    [ ! -e "$PAWL_DB" ]
+}
+test_that "an unknown option is INVALID, the nearest one is named, and no store is made" unknown_option
+
+option_values()
+{
+    run task add --queue; refuses 2 INVALID '--queue needs a value'
+    run task add --hold=yes; refuses 2 INVALID '--hold takes no value'
+    run task add --queue a --queue b; refuses 2 INVALID '--queue is given twice'
+    run task list --limit 0; refuses 2 INVALID 'limit: `0` is no whole number from 1 to 1000'
+    run task list --limit 5x; refuses 2 INVALID 'limit: `5x`'
+    run task wait x --timeout soon; refuses 2 INVALID 'timeout: `soon` is no duration'
+    run task add --run-at tomorrow; refuses 2 INVALID 'run-at: `tomorrow` is no instant'
+    run task list -o yaml; refuses 2 INVALID 'table, wide, json, jsonl and name'
+    run task list --color blue; refuses 2 INVALID 'auto, always and never'
+    [ ! -e "$PAWL_DB" ]
+}
+test_that "a value that is missing or not well formed is INVALID and no store is made" option_values
+
+words()
+{
+    run task get; refuses 2 INVALID 'usage: pawl task get ID'
+    run task get a b; refuses 2 INVALID '`b` is one too many'
+    run version now; refuses 2 INVALID '`now` is one too many'
+}
+test_that "too few and too many words are INVALID and show the usage" words
+
+forms_of_options()
+{
+    run task add --queue=mail --id a1 -o=name; exits 0; prints a1
+    run task add -qmail --id=a2 -oname; exits 0; prints a2
+    run -o name task add --id a3; exits 0; prints a3
+    run task add --id a4 --title --queue; exits 0
+    run task get -- a4; exits 0; has title '"--queue"'
+}
+test_that "options may be joined to their values, stand before the command, and end at --" forms_of_options
+
+# ---- The store ---------------------------------------------------------------------------------------
+
+default_place()
+{
+    unset PAWL_DB
+    umask 022
+    run task add -o name --id d1; exits 0
+    [ -f "$HOME/.local/share/pawl/pawl.db" ]
+    equals 700 "$(stat -c %a "$HOME/.local/share/pawl")"
+    XDG_DATA_HOME=$folder/data run task add -o name --id d2; exits 0
+    [ -f "$folder/data/pawl/pawl.db" ]
+    run task list -o name; prints d1
+}
+test_that "the default store is pawl/pawl.db in the data folder, which is made for its owner only" default_place
+
+named_place()
+{
+    run task add --db other.db -o name --id e1; exits 0
+    [ -f other.db ]
+    PAWL_DB=other.db run task list -o name; exits 0; prints e1
+    run --db ./other.db task list -o name; exits 0; prints e1
+    PAWL_DB=nowhere/x.db run --db other.db task list -o name; exits 0; prints e1
+}
+test_that "--db wins over PAWL_DB, and both over the default" named_place
+
+missing_store()
+{
+    run task list; refuses 3 NOT_FOUND ''
+    run task get x; refuses 3 NOT_FOUND ''
+    [ ! -e "$PAWL_DB" ]
+}
+test_that "looking into a store that is not there is NOT_FOUND and makes none" missing_store
+
+bad_store()
+{
+    run task list --db http://x; refuses 2 INVALID 'a file or postgres://'
+    run task list --db ''; refuses 2 INVALID '--db is empty'
+    echo 'this is no database, and it is long enough for one' >text.db
+    cp text.db copy.db
+    run task list --db text.db; [ "$status" -eq 2 ] || [ "$status" -eq 6 ]; prints ''; says '^pawl: [A-Z]+: '
+    cmp text.db copy.db
+}
+test_that "what is no store is refused and left as it is" bad_store
+
+# ---- Forms of output ---------------------------------------------------------------------------------
+
+forms()
+{
+    run task add --id f1 --title one; exits 0; prints '{"id":"f1","existed":false}'
+    run task list; exits 0; lines 1; shows '^\{"id":"f1",.*\}$'
+    run task list -o jsonl; lines 1; shows '^\{"id":"f1",.*\}$'
+    run task list -o json; shows '^\{"tasks":\[$' '^\{"id":"f1",.*\}$' '^\],"cursor":null\}$'
+    run task list -o name; prints f1
+    run task list -o table; lines 2; shows '^ID +STATE +QUEUE' '^f1 +QUEUED +default .* one$'
+    run task list -o wide; shows 'OWNER' 'NOT BEFORE'
+    run task get f1; lines 1; shows '^\{"id":"f1",'
+    run task get f1 -o table; shows '^id +f1$' '^state +QUEUED$' '^title +one$'
+}
+test_that "a pipe gets JSON and lists get a line each; table, wide, json, jsonl and name are there for the asking" forms
+
+empty_lists()
+{
+    run task add --id g1; run task complete g1
+    run task list --ready; exits 0; prints ''
+    run task list --ready -o json; exits 0; prints '{"tasks":[],"cursor":null}'
+    run task list --ready -o table; exits 0; prints ''
+}
+test_that "finding nothing exits 0 and prints nothing, or an empty array" empty_lists
+
+controls()
+{
+    run task add --id h1 --title "$(printf 'a\033[31mb\tc\u202ed')"
+    run task list -o table; exits 0; shows ' a\[31mb cd$'
+    run task get h1 -o table; shows '^title +a\[31mb cd$'
+}
+test_that "tables are free of control characters and of marks that turn the direction" controls
+
+colors()
+{
+    run task add --id c1
+    run task complete c1 -o table --color always; shows "$(printf '^c1 \033\\[32mCOMPLETED\033\\[0m')"
+    run task list -o table --color always; shows "$(printf ' \033\\[32mCOMPLETED\033\\[0m ')"
+    run task list -o table; hides "$(printf '\033')"
+    run task list -o table --color never; hides "$(printf '\033')"
+}
+test_that "colours come on a terminal or when asked for" colors
+
+times()
+{
+    run task add --id t1
+    run task list -o table; shows ' [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z'
+    run task get t1; shows '"created_at_ms":[0-9]{13},'
+}
+test_that "times are RFC 3339 in tables off a terminal and milliseconds in JSON" times
+
+terminal()
+{
+    command -v script >/dev/null || return 0
+    run task add --id t1 --title first --priority HIGH
+    script -qec "$PAWL_BIN task list" /dev/null >"$folder/out" 2>&1
+    ran='pawl task list on a terminal' status=0
+    shows '^ID +STATE' '^t1 +.*QUEUED.* [0-9]+s ago +first'
+    script -qec "$PAWL_BIN task get t1" /dev/null >"$folder/out" 2>&1
+    shows '^created +[0-9]+s ago'
+}
+test_that "on a terminal lists are tables and times are relative" terminal
+
+full_disk()
+{
+    run task add --id t1
+    ran="pawl task list >/dev/full" status=0
+    "$PAWL_BIN" task list >/dev/full 2>"$folder/err" || status=$?
+    exits 6
+    says '^pawl: IO: standard output'
+}
+test_that "output that cannot be written is an error" full_disk
+
+finish

@@ -1,0 +1,390 @@
+# pawl worker run: a command for each task.
+. "$(dirname "$0")/lib.sh"
+
+# ---- What the command gets ---------------------------------------------------------------------------
+
+given()
+{
+    add --id g --queue mail --title T --goal G --priority 33 --input '{"n":1.50}' --metadata '{"m":[1]}'
+    work mail --worker-id w1 -- sh -c 'cat >stdin; cat "$PAWL_TASK" >file; env | grep ^PAWL_ >names; stat -c %a "$PAWL_TASK" >mode'
+    cmp stdin file
+    equals 600 "$(cat mode)"
+    grep -qF '{"id":"g","queue":"mail","attempt":1,"epoch":1,"priority":33,"title":"T","goal":"G","input":{"n":1.50},"metadata":{' file ||
+        complain "another task was given: $(cat file)"
+    grep -qF '"m":[1]' file
+    grep -q '"checkpoint":null}$' file
+    local want
+    for want in PAWL_TASK_ID=g PAWL_QUEUE=mail PAWL_ATTEMPT=1 PAWL_EPOCH=1 PAWL_WORKER_ID=w1 "PAWL_DB=$folder/pawl.db"; do
+        grep -qxF "$want" names || complain "$want was wanted: $(cat names)"
+    done
+    [ -z "$(find "$folder" -name 'pawl-worker-*')" ] || complain "the worker left its folder behind"
+}
+test_that "the command gets its task on standard input, in a private file, and by name in the environment" given
+
+where()
+{
+    mkdir elsewhere
+    add --id w
+    work --cwd elsewhere --env A=1 --env HOME=/nowhere --db ./pawl.db -- \
+        sh -c 'pwd; echo "$A $HOME"; pawl task get w -o name'
+    run task result w --raw; prints "$(printf '%s\n1 /nowhere\nw' "$folder/elsewhere")"
+    run worker run --env B -- true; refuses 2 INVALID '`B` is not NAME=VALUE'
+}
+test_that "--cwd and --env say where and with what it runs, and the store is found from there" where
+
+several_queues()
+{
+    add --id a --queue one; add --id b --queue two; add --id c
+    work one two -- true
+    state a COMPLETED; state b COMPLETED; state c QUEUED
+    work -- true
+    state c COMPLETED
+}
+test_that "a worker takes the queues it names, else default" several_queues
+
+# ---- What comes of it --------------------------------------------------------------------------------
+
+prints_result() # PROGRAM WANTED_JSON
+{
+    add
+    work -- sh -c "$1"
+    run task result "$id"; exits 0; prints "$2"
+}
+
+results()
+{
+    prints_result 'echo "{\"a\": 1.50}"' '{"a": 1.50}'
+    prints_result 'printf "\n [1,\n2] \n"' '[1, 2]'
+    prints_result 'echo hello; echo world' '"hello\nworld"'
+    prints_result 'true' 'null'
+    prints_result 'echo' 'null'
+    prints_result 'printf "\\377\\376"' '{"base64":"//4="}'
+    prints_result 'echo "{\"a\":1,\"a\":2}"' '"{\"a\":1,\"a\":2}"'
+}
+test_that "the result is what was printed: JSON, else its text, else base64" results
+
+result_cut()
+{
+    add --id big
+    work -- sh -c 'head -c 1100000 /dev/zero | tr "\0" x'
+    run task result big; exits 0
+    shows '^\{"text":"x+","cut":true\}$'
+    equals $((1048576 + 23)) "$(wc -c <"$folder/out")"
+}
+test_that "a result beyond 1 MiB is cut and marked" result_cut
+
+exit_codes()
+{
+    local code
+    for code in 65 78 126 127; do
+        add --retry-delay 0; work -- sh -c "exit $code"
+        run task get "$id"; has state '"DEAD_LETTER"'; has retries 1; has error "\"exit status $code\""
+    done
+    for code in 1 2 64 75 99 255; do
+        add --retry-delay 1h; work -- sh -c "exit $code"
+        run task get "$id"; has state '"QUEUED"'; has retries 1; has error "\"exit status $code\""
+    done
+}
+test_that "65, 78, 126 and 127 fail for good, all others are tried again" exit_codes
+
+signals()
+{
+    add --id s --retry-delay 1h
+    work -- sh -c 'echo dying >&2; kill -SEGV $$'
+    run task get s; has state '"QUEUED"'; shows '"error":"signal 11 \(Segmentation fault\): dying"'
+}
+test_that "a command that a signal ends is tried again, and the signal named" signals
+
+error_text()
+{
+    add --id e --max-retries 0
+    work -- sh -c 'i=0; while [ $i -lt 300 ]; do echo "line $i of many" >&2; i=$((i+1)); done; exit 3'
+    run task get e; shows '"error":"exit status 3: .*line 298 of many\\nline 299 of many"'
+    hides 'line 100 of many'
+}
+test_that "the error has the exit status and the last lines of standard error" error_text
+
+retries()
+{
+    add --id r --max-retries 2 --retry-delay 0
+    work -- sh -c 'echo "$PAWL_ATTEMPT $PAWL_EPOCH" >>tries; [ "$PAWL_ATTEMPT" = 3 ]'
+    state r COMPLETED
+    equals '1 1 2 2 3 3' "$(xargs <tries)"
+}
+test_that "each try is a new attempt and a new epoch" retries
+
+log()
+{
+    add --id l
+    work -- sh -c 'printf "a\nb\377\nc" >&2'
+    says '^a$' '^c$'
+    run task logs l -o table; prints "$(printf 'a\nb\xef\xbf\xbd\nc')"
+}
+test_that "standard error is the log, mended where it is not UTF-8, and passed on" log
+
+long_log()
+{
+    add --id l
+    work -- sh -c 'seq 1 20000 >&2; head -c 100000 /dev/zero | tr "\0" y >&2'
+    state l COMPLETED
+    run task logs l -o table; exits 0
+    shows '^20000$' '^y{1000}'
+}
+test_that "a command may write more to its log than the store takes at once" long_log
+
+leftovers()
+{
+    add --id l
+    work -- sh -c 'sleep 1000 & echo $! >pid; echo done'
+    state l COMPLETED
+    # A zombie waits for whoever inherited it, which is not our matter.
+    while [ -e "/proc/$(cat pid)" ] && ! grep -q '^State:.Z' "/proc/$(cat pid)/status"; do :; done
+}
+test_that "what a command leaves running in its process group is killed" leftovers
+
+no_program()
+{
+    add --id n
+    run worker run --once -- no-such-program; refuses 3 NOT_FOUND 'no program no-such-program'
+    run worker run --once -- ./nothing; refuses 3 NOT_FOUND './nothing'
+    run worker run --once --cwd nowhere -- true; refuses 3 NOT_FOUND 'nowhere'
+    run worker run --once; refuses 2 INVALID ''
+    run worker run q; refuses 2 INVALID 'behind --'
+    run worker run --slots 0 -- true; refuses 2 INVALID 'slots'
+    state n QUEUED
+    run task get n; has epoch 0
+}
+test_that "a worker whose command cannot be found claims nothing" no_program
+
+# ---- How many ----------------------------------------------------------------------------------------
+
+once()
+{
+    add --id a; add --id b
+    run worker run --once -- true; exits 0
+    state a COMPLETED; state b QUEUED
+}
+test_that "--once runs one task" once
+
+once_waits()
+{
+    "$PAWL_BIN" worker run --once -- true 2>said &
+    local worker=$! status=0
+    add --id late
+    run task wait late; exits 0
+    wait $worker || status=$?
+    equals 0 $status
+}
+test_that "--once waits for a task to come" once_waits
+
+slots()
+{
+    local i
+    for i in 1 2 3; do add --id "s$i"; done
+    mkfifo all
+    # Each command ends only when all three have begun: a reader needs all three writers.
+    "$PAWL_BIN" worker run --until-empty --slots 3 -- sh -c 'echo x >>started; until [ "$(wc -l <started)" = 3 ]; do :; done' 2>said
+    for i in 1 2 3; do state "s$i" COMPLETED; done
+}
+test_that "--slots runs so many at a time" slots
+
+released_dependents()
+{
+    add --id a; add --id b --depends-on a; add --id c --depends-on b
+    work --slots 2 -- true
+    state c COMPLETED
+}
+test_that "--until-empty goes on with what a finished task makes ready" released_dependents
+
+many_tasks()
+{
+    local i
+    for ((i = 0; i < 60; i++)); do echo "{\"id\":\"t$i\"}"; done | "$PAWL_BIN" task add --jsonl >/dev/null
+    work --slots 8 -- sh -c 'echo "$PAWL_TASK_ID" >>ran'
+    run task list -s COMPLETED -o name; lines 60
+    equals 60 "$(sort -u ran | wc -l)"; equals 60 "$(wc -l <ran)"
+}
+test_that "with several slots each task runs once" many_tasks
+
+# ---- Being stopped -----------------------------------------------------------------------------------
+
+# A fifo that what we start can speak into; kept open here, so that it never ends between two speakers.
+open_up()
+{
+    mkfifo up
+    exec 4<>up
+}
+
+hear() # LINE: waits for it
+{
+    local line=
+    read -r -t 60 line <&4 || complain "$1 was to be heard"
+    equals "$1" "$line"
+}
+
+# Starts a worker whose command says `ready` into the fifo `up`, then waits for good; on SIGTERM it says
+# `term` there and exits with the status given. Sets $worker.
+start_stubborn() # STATUS ARGUMENT...
+{
+    local status=$1
+    shift
+    open_up
+    cat >stubborn <<SCRIPT
+trap 'echo term >"$folder/up"; exit $status' TERM
+echo ready >"$folder/up"
+while :; do sleep 0.02; done
+SCRIPT
+    "$PAWL_BIN" worker run "$@" -- sh "$folder/stubborn" 2>said 4<&- &
+    worker=$!
+    hear ready
+}
+
+ended() # STATUS
+{
+    local got=0
+    wait "$worker" || got=$?
+    equals "$1" "$got"
+}
+
+lease_kept()
+{
+    add --id k
+    # Many times the lease, counted by the command itself.
+    work --lease 200ms -- sh -c 'sleep 1.1; echo through'
+    run task get k; has state '"COMPLETED"'; has epoch 1; shows '"result":"through"'
+}
+test_that "the lease of a running command is renewed" lease_kept
+
+lease_lost()
+{
+    add --id l
+    start_stubborn 0 --once --lease 300ms
+    run task cancel l --force; exits 0; has state '"CANCELLED"'
+    hear term
+    ended 0
+    state l CANCELLED
+    grep -q 'event=worker.lease_lost task=l' said || complain "$(cat said)"
+}
+test_that "a command whose lease is lost gets SIGTERM, and its outcome is dropped" lease_lost
+
+asked_to_cancel()
+{
+    add --id c
+    start_stubborn 0 --once --lease 300ms
+    run task cancel c --reason 'changed my mind'; exits 0; has control '"cancel"'
+    hear term
+    ended 0
+    run task get c; has state '"CANCELLED"'; has epoch 1
+}
+test_that "a running task that is to be cancelled is stopped and then cancelled by its holder" asked_to_cancel
+
+asked_to_pause()
+{
+    add --id p
+    start_stubborn 0 --once --lease 300ms
+    run task pause p; exits 0; has control '"pause"'
+    hear term
+    ended 0
+    run task get p; has state '"PAUSED"'; has retries 0
+}
+test_that "a running task that is to be paused is stopped and then paused by its holder" asked_to_pause
+
+killed_after_grace()
+{
+    add --id g --retry-delay 1h
+    open_up
+    "$PAWL_BIN" worker run --once --timeout 100ms --grace 100ms -- \
+        sh -c 'trap "" TERM; echo ready >'"$folder/up"'; while :; do sleep 0.02; done' 2>said &
+    worker=$!
+    hear ready
+    ended 0
+    run task get g; has state '"QUEUED"'; has error '"timed out after 100 ms"'
+}
+test_that "a command that does not heed SIGTERM is killed after the grace" killed_after_grace
+
+timeout_of_task()
+{
+    add --id t --timeout 150ms --max-retries 0
+    start_stubborn 0 --once
+    hear term
+    ended 0
+    state t DEAD_LETTER
+}
+test_that "the time-out of a task stops its command" timeout_of_task
+
+drain_lets_end()
+{
+    add --id d; add --id e
+    mkfifo go
+    open_up
+    "$PAWL_BIN" worker run --grace 1m -- sh -c 'echo ready >'"$folder/up"'; read -r x <'"$folder/go"'; echo ok' 2>said &
+    worker=$!
+    hear ready
+    kill -TERM $worker
+    until grep -q event=worker.draining said; do :; done
+    echo >go
+    ended 0
+    state d COMPLETED; state e QUEUED
+}
+test_that "on SIGTERM a worker lets its commands end, takes no more, and exits 0" drain_lets_end
+
+drain_stops()
+{
+    add --id d
+    start_stubborn 0 --grace 100ms
+    kill -INT "$worker"
+    hear term
+    ended 0
+    run task get d; has state '"QUEUED"'; has retries 0
+}
+test_that "a command that goes on is stopped after the grace, and its task given back uncounted" drain_stops
+
+drain_at_once()
+{
+    add --id d
+    start_stubborn 0 --grace 10m
+    kill -TERM "$worker"
+    until grep -q event=worker.draining said; do :; done
+    kill -TERM "$worker"
+    ended 0
+    run task get d; has state '"QUEUED"'; has retries 0
+}
+test_that "a second signal stops everything at once" drain_at_once
+
+drain_idle()
+{
+    "$PAWL_BIN" worker run -- true 2>said &
+    worker=$!
+    until grep -q event=worker.started said; do :; done
+    kill -TERM $worker
+    ended 0
+    grep -q event=worker.ended said
+}
+test_that "an idle worker ends on SIGTERM" drain_idle
+
+killed_worker()
+{
+    add --id k --retry-delay 0
+    start_stubborn 0 --lease 300ms
+    kill -KILL "$worker"
+    ended 137
+    # The parent-death signal.
+    hear term
+    # Another worker gets the task when the lease is over; that the command has crashed counts.
+    run worker run --once --lease 300ms -- sh -c 'echo "$PAWL_ATTEMPT $PAWL_EPOCH"'; exits 0
+    run task get k; has state '"COMPLETED"'; has retries 1; has recoveries 1
+}
+test_that "when the worker is killed its command gets SIGTERM, and another worker gets the task" killed_worker
+
+quiet()
+{
+    add --id q
+    work --quiet -- true
+    equals '' "$(cat "$folder/err")"
+    add --id r
+    work -- true
+    says '^level=info event=worker.started ' 'event=worker.task_ended task=r .*outcome=complete' 'event=worker.ended'
+}
+test_that "a worker says what it does as logfmt, and with --quiet only what went wrong" quiet
+
+finish
