@@ -131,7 +131,7 @@ static int64_t task(struct rows *rows, bool is_finished)
     add(&v, rows->queue);
     add(&v, is_finished ? PAWL_TASK_COMPLETED : PAWL_TASK_QUEUED);
     add(&v, 20);
-    add(&v, is_finished ? ROWS_NULL : ((int64_t)79 << 47) | rows->now_ms);
+    add(&v, is_finished ? ROWS_NULL : ((int64_t)79 << 48) | rows->now_ms);
     add(&v, ROWS_NULL);             /* due_at_ms */
     add(&v, is_finished ? 4 : 2);   /* version */
     add(&v, is_finished);           /* epoch */

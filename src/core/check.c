@@ -240,7 +240,7 @@ static enum pawl_code check_fields(const struct pawl_task_new *ask, struct pawl_
         code = check_range("priority", ask->priority, PAWL_PRIORITY_LOWEST, PAWL_PRIORITY_MAX, err);
     }
     if (code == PAWL_OK) code = pawl_check_retry(&ask->retry, err);
-    if (code == PAWL_OK) code = check_range("run_at_ms", ask->run_at_ms, 0, PAWL_INSTANT_MS_MAX / 2, err);
+    if (code == PAWL_OK) code = check_range("run_at_ms", ask->run_at_ms, 0, PAWL_INSTANT_MS_MAX - PAWL_DELAY_MS_MAX, err);
     if (code == PAWL_OK) code = check_range("delay_ms", ask->delay_ms, 0, PAWL_DELAY_MS_MAX, err);
     if (code == PAWL_OK) code = check_range("timeout_ms", ask->timeout_ms, 0, PAWL_DELAY_MS_MAX, err);
     if (code == PAWL_OK) {

@@ -2,6 +2,7 @@
 #ifndef PAWL_CORE_LIMITS_H
 #define PAWL_CORE_LIMITS_H
 
+#include "base/instant.h"
 #include "pawl.h"
 
 #include <assert.h>
@@ -58,17 +59,20 @@ enum {
     PAWL_REASON_POINTS = 200,   /* of a reason in an event */
     PAWL_PROGRESS_EVENT_MS = 1000, /* progress makes an event at most this often */
 
-    /* A deferral has to end in a signed 48 bit millisecond: the year 6429 is enough. */
-    PAWL_RANK_TIME_BITS = 47,
+    /* The low bits of a rank hold any instant up to PAWL_INSTANT_MS_MAX, the end of the year 9999. */
+    PAWL_RANK_TIME_BITS = 48,
 };
+
+/* What of a rank is the ready time. */
+#define PAWL_RANK_TIME_MASK ((INT64_C(1) << PAWL_RANK_TIME_BITS) - 1)
 
 /* Delays are capped so that now + delay can never overflow, whatever a caller asks. */
 #define PAWL_DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
-#define PAWL_INSTANT_MS_MAX ((INT64_C(1) << PAWL_RANK_TIME_BITS) - 1)
 
 static_assert(PAWL_STEP_COMMAND_BYTES_MAX + PAWL_CLAIM_BYTES_MAX + 2 * PAWL_PAYLOAD_BYTES_MAX <=
                   PAWL_STEP_ARENA_BYTES_MAX,
               "the bodies of a step, a full claim and two payloads must fit in its arena");
+static_assert(PAWL_INSTANT_MS_MAX < INT64_C(1) << PAWL_RANK_TIME_BITS, "an instant must fit in a rank");
 static_assert(PAWL_BATCH_BYTES_MAX >= PAWL_PAYLOAD_BYTES_MAX, "a batch of one must hold any payload");
 
 #endif

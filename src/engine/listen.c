@@ -1,7 +1,8 @@
 #include "engine/listen.h"
 
 #include "base/error.h"
-#include "store/read.h"
+#include "core/task/metadata.h"
+#include "store/render.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -117,9 +118,19 @@ static struct batch *batch_make(const struct pawl_append *events, struct pawl_st
     }
     for (size_t i = 0; batch->events != NULL && i < events->count; i++) {
         const struct pawl_event_new *event = ((struct pawl_event_new *const *)events->items)[i];
-        pawl_event_render(&event->row, store_id, event->task->id, event->queue_name,
-                          event->task->title, event->task->correlation_id, batch->arena,
-                          &batch->events[i]);
+        const struct pawl_task_row *task = event->task;
+        /* what is told outlives the step */
+        struct pawl_event_about about = {
+            .store_id = store_id,
+            .task_id = pawl_arena_copy(batch->arena, task->id),
+            .queue = pawl_arena_copy(batch->arena, event->queue_name),
+            .title = pawl_arena_copy(batch->arena, task->title),
+            .correlation_id = pawl_correlation_id(task->id, task->correlation_id, batch->arena),
+            .max_retries = task->retry.max_retries,
+        };
+        struct pawl_event_row row = event->row;
+        row.actor = pawl_arena_copy(batch->arena, row.actor);
+        pawl_event_render_about(&row, &about, batch->arena, &batch->events[i]);
         batch->count++;
     }
     if (batch->arena == NULL || pawl_arena_code(batch->arena) != PAWL_OK) {

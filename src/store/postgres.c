@@ -46,7 +46,7 @@ struct postgres {
     bool is_write;    /* and it is a writing one */
     bool rings;       /* and it has changed what others wait for */
     int64_t node_key; /* of this handle's row in node */
-    int64_t step;     /* number of its last committed step */
+    int64_t step;     /* number of the newest commit it has tried: no two have the same */
     int64_t now_ms;   /* as the clock was last read */
 };
 
@@ -323,7 +323,7 @@ static enum pawl_code resolve(struct postgres *db, struct pawl_error *err)
         return pawl_error_set(err, PAWL_UNKNOWN_OUTCOME, "the answer to a commit is lost: %s",
                               why.text);
     }
-    bool is_committed = step == db->step + 1;
+    bool is_committed = step == db->step;
     pawl_log_write(
         db->base.log, PAWL_LOG_WARN, "store.answer_lost",
         PAWL_TEXT("outcome", is_committed ? PAWL_STR("committed") : PAWL_STR("not committed")));
@@ -335,9 +335,9 @@ static enum pawl_code resolve(struct postgres *db, struct pawl_error *err)
 static enum pawl_code postgres_commit(struct pawl_db *base, struct pawl_error *err)
 {
     struct postgres *db = postgres_of(base);
-    struct pawl_value node[] = {pawl_int(db->node_key), pawl_int(db->step + 1),
-                                pawl_int(db->now_ms)};
     pawl_assert(db->is_begun);
+    if (db->is_write) db->step++;
+    struct pawl_value node[] = {pawl_int(db->node_key), pawl_int(db->step), pawl_int(db->now_ms)};
     db->is_asking = false; /* this flushes */
     enum pawl_code code = PAWL_OK;
     if (db->is_write) code = ask(db, PAWL_SQL_NODE_PUT, node, PAWL_COUNT_OF(node), err);
@@ -354,7 +354,6 @@ static enum pawl_code postgres_commit(struct pawl_db *base, struct pawl_error *e
         return told(db, code);
     }
     db->is_begun = false;
-    if (db->is_write) db->step++;
     if (db->is_write && db->rings) pawl_bell_ring(&db->bell, &db->link);
     return PAWL_OK;
 }

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "core/limits.h"
 #include "store/id.h"
-#include "store/metadata.h"
+#include "core/task/metadata.h"
 #include "store/render.h"
 #include "store/rows.h"
 

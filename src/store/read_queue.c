@@ -10,14 +10,6 @@
 #include "core/limits.h"
 #include "store/rows.h"
 
-/* The time in a rank; what stands above it is the priority. */
-#define TIME_BITS ((INT64_C(1) << PAWL_RANK_TIME_BITS) - 1)
-
-int64_t pawl_reader_ready_at_ms(int64_t rank)
-{
-    return rank & TIME_BITS;
-}
-
 /* What waits in one queue for an instant. */
 struct waiting {
     int64_t deferred;
@@ -99,7 +91,7 @@ static enum pawl_code read_queues(struct pawl_reader *reader, struct queues *que
         before = queues->count;
         struct pawl_str after = before > 0 ? queues->all[before - 1].name : (struct pawl_str){0};
         struct pawl_value values[] = {pawl_text(after), pawl_int(PAWL_READ_QUEUES_MAX),
-                                      pawl_int(PAWL_READ_READY_MAX), pawl_int(TIME_BITS)};
+                                      pawl_int(PAWL_READ_READY_MAX), pawl_int(PAWL_RANK_TIME_MASK)};
         if (code == PAWL_OK) {
             code = pawl_reader_ask(reader, PAWL_SQL_READ_QUEUES, values, PAWL_COUNT_OF(values),
                                    on_queue, queues, err);

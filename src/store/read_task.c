@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "store/metadata.h"
+#include "core/task/metadata.h"
 #include "store/rows.h"
 
 /* READ_TASK: the columns of pawl_row_task, then these. */

@@ -142,7 +142,7 @@ static enum pawl_code why_ready(struct pawl_reader *reader, const struct pawl_ta
     if (is_more) before = PAWL_READ_BEFORE_MAX;
     *out = pawl_arena_format(
         keep, "it is ready since %s, with %s%" PRId64 " task%s before it in queue %.*s",
-        instant(pawl_reader_ready_at_ms(task->rank)).text, is_more ? "more than " : "", before,
+        instant(pawl_rank_ready_at_ms(task->rank)).text, is_more ? "more than " : "", before,
         before == 1 ? "" : "s", PAWL_STR_ARG(about->queue));
     return PAWL_OK;
 }

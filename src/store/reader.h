@@ -116,8 +116,6 @@ enum pawl_code pawl_reader_show_tasks(struct pawl_reader *reader, struct pawl_ta
                                       struct pawl_task *out, size_t *bytes,
                                       struct pawl_error *err) PAWL_MUST_USE;
 
-/* Since when a ranked task is ready. */
-int64_t pawl_reader_ready_at_ms(int64_t rank);
 
 /* PAWL_CORRUPT, with what is wrong with a task's row. */
 enum pawl_code pawl_reader_fault(struct pawl_str id, struct pawl_str fault, struct pawl_error *err);

@@ -8,7 +8,7 @@
 #include "base/instant.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "store/metadata.h"
+#include "core/task/metadata.h"
 
 #include <inttypes.h>
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "core/limits.h"
+#include "core/task/metadata.h"
 
 #include <string.h>
 
@@ -31,6 +32,20 @@ static const struct pawl_checkpoint_row *latest_checkpoint(struct pawl_step *ste
     return entry == NULL || !entry->is_loaded ? NULL : entry->row;
 }
 
+/* The metadata as it is shown: with its correlation id. It was checked when it came; should the stored text be
+ * damaged all the same, it is given out as it is. */
+static struct pawl_str shown_metadata(struct pawl_step *step, struct pawl_command *command,
+                                      const struct pawl_task_row *task)
+{
+    struct pawl_str stored = pawl_payload_look(step, task, PAWL_PAYLOAD_METADATA);
+    struct pawl_str id = pawl_correlation_id(task->id, task->correlation_id, step->set.arena);
+    struct pawl_str shown;
+    if (pawl_metadata_show(stored, id, step->set.arena, command->keep, &shown, NULL) != PAWL_OK) {
+        return pawl_reply_copy(command, stored);
+    }
+    return shown.ptr == stored.ptr ? pawl_reply_copy(command, stored) : shown;
+}
+
 /* The answer about a task that is RUNNING for this worker now. */
 static void tell_grant(struct pawl_step *step, struct pawl_command *command,
                        const struct pawl_task_row *task, struct pawl_str owner, struct pawl_grant *out)
@@ -43,7 +58,7 @@ static void tell_grant(struct pawl_step *step, struct pawl_command *command,
         .title = pawl_reply_copy(command, task->title),
         .goal = pawl_reply_copy(command, pawl_payload_look(step, task, PAWL_PAYLOAD_GOAL)),
         .input = pawl_reply_copy(command, pawl_payload_look(step, task, PAWL_PAYLOAD_INPUT)),
-        .metadata = pawl_reply_copy(command, pawl_payload_look(step, task, PAWL_PAYLOAD_METADATA)),
+        .metadata = shown_metadata(step, command, task),
         .checkpoint = pawl_reply_copy(command, checkpoint == NULL ? none : checkpoint->state),
         .checkpoint_step = checkpoint == NULL ? 0 : checkpoint->step,
         .priority = task->priority,

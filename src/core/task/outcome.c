@@ -106,7 +106,7 @@ enum pawl_code pawl_rule_complete(struct pawl_step *step, struct pawl_command *c
     pawl_payload_drop(step, task, PAWL_PAYLOAD_ERROR);
     pawl_task_touch(step, task);
     pawl_task_finish(step, entry, PAWL_EVENT_COMPLETED, PAWL_CAUSE_NONE, pawl_command_actor(command),
-                     none);
+                     pawl_utf8_cut_points(command->ask.result, PAWL_EXCERPT_POINTS));
     return PAWL_OK;
 }
 

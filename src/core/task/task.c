@@ -11,6 +11,11 @@ int64_t pawl_rank_make(int32_t priority, int64_t ready_at_ms)
     return (((int64_t)(PAWL_PRIORITY_MAX - priority)) << PAWL_RANK_TIME_BITS) | ready_at_ms;
 }
 
+int64_t pawl_rank_ready_at_ms(int64_t rank)
+{
+    return rank & PAWL_RANK_TIME_MASK;
+}
+
 void pawl_task_move(struct pawl_task_row *task, enum pawl_task_state to, enum pawl_mover by)
 {
     pawl_assert(pawl_task_move_is_listed(task->state, to, by));

@@ -179,6 +179,8 @@ struct pawl_late_row {
 
 /* The rank of a task that became ready then: priority first, higher first, then ready time. */
 int64_t pawl_rank_make(int32_t priority, int64_t ready_at_ms);
+/* The ready time in a rank. */
+int64_t pawl_rank_ready_at_ms(int64_t rank);
 
 /* The only place where a state changes; asserts that the table lists the move. */
 void pawl_task_move(struct pawl_task_row *task, enum pawl_task_state to, enum pawl_mover by);

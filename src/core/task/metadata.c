@@ -1,4 +1,4 @@
-#include "store/metadata.h"
+#include "core/task/metadata.h"
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -41,11 +41,25 @@ static struct pawl_str splice(struct pawl_str text, struct pawl_str old, struct 
                              PAWL_STR_ARG(tail));
 }
 
+/* Most tasks have no metadata of their own. */
+static enum pawl_code show_id_alone(struct pawl_str correlation_id, struct pawl_arena *keep,
+                                    struct pawl_str *out, struct pawl_error *err)
+{
+    struct pawl_json_writer shown;
+    pawl_json_writer_init(&shown, keep);
+    pawl_json_begin_object(&shown);
+    pawl_json_put_member_text(&shown, "correlation_id", correlation_id);
+    pawl_json_end_object(&shown);
+    *out = pawl_json_writer_done(&shown);
+    if (out->len > 0) return PAWL_OK;
+    return pawl_error_set(err, pawl_arena_code(keep), "no room to show metadata");
+}
+
 enum pawl_code pawl_metadata_show(struct pawl_str metadata, struct pawl_str correlation_id,
                                   struct pawl_arena *scratch, struct pawl_arena *keep,
                                   struct pawl_str *out, struct pawl_error *err)
 {
-    if (metadata.len == 0) metadata = PAWL_STR("{}");
+    if (metadata.len == 0) return show_id_alone(correlation_id, keep, out, err);
     struct pawl_json *object;
     enum pawl_code code = pawl_json_parse_top(metadata, 1, scratch, &object, err);
     if (code != PAWL_OK) return code;

@@ -1,6 +1,6 @@
 /* The metadata of a task as it is shown: what was stored, with a correlation id in it. */
-#ifndef PAWL_STORE_METADATA_H
-#define PAWL_STORE_METADATA_H
+#ifndef PAWL_CORE_TASK_METADATA_H
+#define PAWL_CORE_TASK_METADATA_H
 
 #include "pawl.h"
 
