@@ -3,7 +3,8 @@
  *
  *   lifecycles <callers> <seconds> <count> <per second> <commands a commit>
  *
- * Use: lifecycle STORE CALLERS SECONDS [QUEUE]. The store may hold anything already. */
+ * Use: lifecycle STORE CALLERS SECONDS [QUEUE]. "#200" for seconds: so many life cycles a caller instead. The
+ * store may hold anything already. */
 #include "engine/engine.h" /* to count commits */
 #include "pawl.h"
 
@@ -20,6 +21,7 @@ struct bench {
     struct pawl *pawl;
     struct pawl_str queue;
     atomic_bool is_over;
+    int64_t count; /* life cycles a caller; 0 = until it is over */
     char input[INPUT_BYTES + 1];
 };
 
@@ -75,7 +77,8 @@ static void *call(void *argument)
     (void)snprintf(id, sizeof id, "worker-%d", (int)caller->number);
     struct pawl_arena *keep;
     if (pawl_arena_open(&keep, 0) != PAWL_OK) exit(1);
-    while (!atomic_load(&caller->bench->is_over)) {
+    while (!atomic_load(&caller->bench->is_over) &&
+           (caller->bench->count == 0 || caller->done < caller->bench->count)) {
         run_once(caller, text(id), keep);
         pawl_arena_reset(keep);
     }
@@ -97,9 +100,11 @@ int main(int argc, char **argv)
         return 2;
     }
     int callers = atoi(argv[2]);
-    double seconds = atof(argv[3]);
+    bool is_counted = argv[3][0] == '#';
+    double seconds = is_counted ? 0 : atof(argv[3]);
     if (callers < 1 || callers > CALLERS_MAX) return 2;
     struct bench bench = {.queue = text(argc > 4 ? argv[4] : "bench")};
+    bench.count = is_counted ? atoll(argv[3] + 1) : 0;
     (void)snprintf(bench.input, sizeof bench.input, "{\"payload\":\"%0*d\"}", INPUT_BYTES - 14, 7);
     struct pawl_error err = {PAWL_OK, 0, ""};
     struct pawl_options options = PAWL_OPTIONS_INIT;
@@ -115,7 +120,7 @@ int main(int argc, char **argv)
     struct timespec pause = {.tv_sec = (time_t)seconds,
                              .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
     (void)nanosleep(&pause, NULL);
-    atomic_store(&bench.is_over, true);
+    if (!is_counted) atomic_store(&bench.is_over, true);
     int64_t done = 0;
     for (int i = 0; i < callers; i++) {
         (void)pthread_join(all[i].thread, NULL);

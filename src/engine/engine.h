@@ -87,7 +87,6 @@ struct pawl {
     size_t caused_room;
     int64_t next_due_at_ms;        /* store time; 0 = not known; INT64_MAX = nothing */
     int64_t next_due_boot_ms;      /* when that is on the boot clock */
-    int64_t store_now_ms;          /* of the last look */
     int64_t no_step_until_boot_ms; /* after a failure of the engine's own work: patience */
     bool is_parked_worth;          /* the bell has rung: parked claims have to be looked at */
 

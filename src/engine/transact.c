@@ -23,6 +23,7 @@ static const struct pawl_str none = {0};
 
 enum {
     CONTINUATIONS_AT_ONCE = 8, /* each is a slice of up to PAWL_SLICE_ROWS_MAX rows */
+    LOOK_AGAIN_MS = 1000,      /* after a look that has failed */
     RACES_MAX = 8,             /* PostgreSQL: lost races before the callers are told BUSY */
 };
 
@@ -97,7 +98,8 @@ static enum pawl_code schedule_continuations(struct transaction *t, struct pawl_
     for (size_t i = 0; i < pawl->caused_count && count < CONTINUATIONS_AT_ONCE; i++, count++) {
         schedule_continuation(t, pawl->caused[i].key);
     }
-    if (!pawl->has_timers) return PAWL_OK;
+    bool may_be_due = pawl->next_due_at_ms == 0 || pawl->next_due_at_ms <= t->head.now_ms;
+    if (!pawl->has_timers || !may_be_due) return PAWL_OK;
     struct pawl_entry *list =
         pawl_set_look(&t->step.set, PAWL_LOOK_CONTINUATIONS, 0, none, 0, CONTINUATIONS_AT_ONCE);
     struct pawl_entry *due = pawl_set_look(&t->step.set, PAWL_LOOK_DUE, 0, none, t->head.now_ms,
@@ -415,16 +417,16 @@ static void tell_the_world(struct transaction *t)
                         pawl_str_of(pawl->store_id));
 }
 
-/* What is due next is known from one plain read a step; the claims that went away empty are told. */
+/* What is due next, by one plain read. */
 static void look_ahead(struct pawl *pawl)
 {
     int64_t due_at_ms;
     int64_t now_ms;
+    int64_t boot_ms = pawl->env->boot_ms(pawl->env->self);
     pawl->next_due_at_ms = 0;
+    pawl->next_due_boot_ms = boot_ms + LOOK_AGAIN_MS;
     if (pawl_store_next_due(pawl->store, &due_at_ms, &now_ms, NULL) != PAWL_OK) return;
     pawl->next_due_at_ms = due_at_ms == 0 ? now_ms : due_at_ms;
-    pawl->store_now_ms = now_ms;
-    int64_t boot_ms = pawl->env->boot_ms(pawl->env->self);
     pawl->next_due_boot_ms =
         due_at_ms == INT64_MAX ? INT64_MAX : boot_ms + (due_at_ms > now_ms ? due_at_ms - now_ms : 0);
 }
@@ -456,15 +458,47 @@ void pawl_engine_look(struct pawl *pawl, bool *is_worth_a_step)
     *is_worth_a_step = is_ready || is_due;
 }
 
+/* What this step has armed may come before what was known to come next. Known too early is no harm: the
+ * look when it fires finds the right time. */
+static void arm_earlier(struct transaction *t)
+{
+    struct pawl *pawl = t->pawl;
+    struct pawl_map *entries = &t->step.set.entries;
+    int64_t due_at_ms = INT64_MAX;
+    for (size_t i = 0; i < pawl_map_count(entries); i++) {
+        const struct pawl_map_entry *slot = pawl_map_entry(entries, i);
+        if (slot->kind != PAWL_LOOK_TASK || slot->value == NULL) continue;
+        const struct pawl_task_row *task = ((const struct pawl_entry *)slot->value)->row;
+        if (task != NULL && task->due_at_ms != 0 && task->due_at_ms < due_at_ms) {
+            due_at_ms = task->due_at_ms;
+        }
+    }
+    if (due_at_ms >= pawl->next_due_at_ms) return;
+    pawl->next_due_at_ms = due_at_ms;
+    pawl->next_due_boot_ms =
+        pawl->env->boot_ms(pawl->env->self) + (due_at_ms - t->head.now_ms);
+}
+
+/* Whether what is due next has to be read: it is not known, or has just been dealt with, or somebody who
+ * goes away empty is told. */
+static bool needs_look(const struct transaction *t)
+{
+    const struct pawl *pawl = t->pawl;
+    for (const struct pawl_request *r = t->done.first; r != NULL; r = r->next) {
+        if (found_nothing(r)) return true;
+    }
+    return pawl->has_timers && (pawl->next_due_at_ms == 0 || t->is_due_read);
+}
+
 static void finish(struct transaction *t)
 {
     struct pawl *pawl = t->pawl;
     settle_continuations(t);
-    bool needs_look = pawl->has_timers || pawl->is_driven;
-    for (const struct pawl_request *r = t->done.first; r != NULL; r = r->next) {
-        if (found_nothing(r)) needs_look = true;
+    if (needs_look(t)) {
+        look_ahead(pawl);
+    } else if (pawl->has_timers) {
+        arm_earlier(t);
     }
-    if (needs_look) look_ahead(pawl);
     tell_the_world(t);
     for (struct pawl_request *request; (request = pawl_requests_take(&t->done)) != NULL;) {
         if (t->step.was_cut && found_nothing(request)) {
@@ -527,7 +561,10 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, bo
     enum pawl_code code =
         pawl->turn == NULL ? PAWL_OK : pawl_turn_take(pawl->turn, PAWL_TURN_WAIT_MS_MAX, err);
     if (code == PAWL_OK) {
-        if (pawl->turn != NULL && pawl_turn_drain(pawl->turn)) with_parked = true;
+        /* somebody else has changed something: what was known may be out of date */
+        bool has_rung = pawl->turn == NULL || pawl_turn_drain(pawl->turn);
+        if (has_rung) pawl->next_due_at_ms = 0;
+        if (has_rung && pawl->turn != NULL) with_parked = true;
         code = run_transaction(&t, with_parked, is_last_chance, err);
         if (code == PAWL_OK) pawl_store_checkpoint(pawl->store);
         if (pawl->turn != NULL) {
