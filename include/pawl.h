@@ -259,6 +259,10 @@ struct pawl_options {
 PAWL_API enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *options,
                                   struct pawl_error *err) PAWL_MUST_USE;
 
+/* From now on no call on this handle waits: claims and consumers' reads that wait return at once, empty, and
+ * so do later ones. For an orderly stop; safe from any thread. */
+PAWL_API void pawl_stop_waiting(struct pawl *pawl);
+
 /* Answers calls under way with PAWL_BUSY, stops the threads, closes the store. Takes NULL. */
 PAWL_API void pawl_close(struct pawl *pawl);
 
@@ -369,6 +373,7 @@ struct pawl_claimed {
     const struct pawl_grant *grants; /* in keep */
     size_t count;
     int64_t next_at_ms; /* count 0: when the next deferred task of the store comes due; 0 = none */
+    int64_t waited_ms;  /* how long the claim waited before it was granted: the leases began that much later */
 };
 
 /* Gives ready tasks to one worker, in order of priority, ready time, age; waits as asked if there is none.

@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "core/limits.h"
 
+#include <string.h>
 #include <unistd.h>
 
 int32_t pawl_version_number(void)
@@ -66,6 +67,9 @@ enum pawl_code pawl_task_add_batch(struct pawl *pawl, const struct pawl_task_new
     }
     for (size_t i = 0; i < count; i++) {
         if (!SIZED(&asks[i])) return misuse(err, "ask: begin with PAWL_TASK_NEW_INIT");
+        if (asks[i].depends_on_count > 0 && asks[i].depends_on == NULL) {
+            return misuse(err, "depends_on: is NULL");
+        }
     }
     struct pawl_arena *scratch;
     enum pawl_code code = pawl_arena_open(&scratch, 0);
@@ -73,14 +77,21 @@ enum pawl_code pawl_task_add_batch(struct pawl *pawl, const struct pawl_task_new
     struct pawl_request request;
     pawl_request_init(&request, PAWL_COMMAND_CREATE);
     const struct pawl_member *members = NULL;
+    struct pawl_added *added = NULL; /* the caller's own stay as they are if this fails */
     code = pawl_check_create(asks, count, pawl_str_of(pawl->correlation_id), scratch, &members, err);
+    if (code == PAWL_OK) {
+        added = pawl_arena_take_array(scratch, count, sizeof *added);
+        code = pawl_arena_code(scratch);
+        if (code != PAWL_OK) (void)pawl_error_set(err, code, "no memory for the answers");
+    }
     if (code == PAWL_OK) {
         request.command.ask.create.members = members;
         request.command.ask.create.count = count;
         request.command.keep = keep;
-        request.command.out.added = out;
+        request.command.out.added = added;
         code = pawl_engine_ask(pawl, &request, err);
     }
+    if (code == PAWL_OK) memcpy(out, added, count * sizeof *out);
     pawl_arena_close(scratch);
     return code;
 }
@@ -95,10 +106,13 @@ enum pawl_code pawl_task_add(struct pawl *pawl, const struct pawl_task_new *ask,
 
 static enum pawl_code begin_claim(struct pawl *pawl, struct pawl_request *request,
                                   const struct pawl_claim *ask, struct pawl_arena *keep,
-                                  struct pawl_error *err)
+                                  const void *out, struct pawl_error *err)
 {
-    if (pawl == NULL || ask == NULL || keep == NULL) return misuse(err, "pawl, ask and keep are needed");
+    if (pawl == NULL || ask == NULL || keep == NULL || out == NULL) {
+        return misuse(err, "pawl, ask, keep and out are needed");
+    }
     if (!SIZED(ask)) return misuse(err, "ask: begin with PAWL_CLAIM_INIT");
+    if (ask->queue_count > 0 && ask->queues == NULL) return misuse(err, "queues: is NULL");
     request->command.ask.claim.ask = ask;
     request->command.ask.claim.about =
         (struct pawl_worker_about){pawl->env->host_id, pawl->env->boot_id, getpid()};
@@ -111,7 +125,7 @@ enum pawl_code pawl_task_claim(struct pawl *pawl, const struct pawl_claim *ask, 
 {
     struct pawl_request request;
     pawl_request_init(&request, PAWL_COMMAND_CLAIM);
-    enum pawl_code code = begin_claim(pawl, &request, ask, keep, err);
+    enum pawl_code code = begin_claim(pawl, &request, ask, keep, out, err);
     if (code != PAWL_OK) return code;
     struct pawl_claimed claimed = {0};
     request.command.out.claimed = &claimed;
@@ -126,7 +140,7 @@ enum pawl_code pawl_task_start(struct pawl *pawl, struct pawl_str task_id, const
 {
     struct pawl_request request;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_START, task_id, NULL, err);
-    if (code == PAWL_OK) code = begin_claim(pawl, &request, ask, keep, err);
+    if (code == PAWL_OK) code = begin_claim(pawl, &request, ask, keep, out, err);
     if (code != PAWL_OK) return code;
     struct pawl_grant grant = {0};
     request.command.out.grant = &grant;
@@ -142,13 +156,26 @@ enum pawl_code pawl_lease_renew(struct pawl *pawl, const struct pawl_fence *fenc
         return misuse(err, "pawl, fences and out are needed");
     }
     if (count == 0) return PAWL_OK;
+    struct pawl_arena *scratch;
+    enum pawl_code code = pawl_arena_open(&scratch, 0);
+    if (code != PAWL_OK) return pawl_error_set(err, code, "no memory to check the call");
     struct pawl_request request;
     pawl_request_init(&request, PAWL_COMMAND_RENEW);
     request.command.ask.renew.fences = fences;
     request.command.ask.renew.count = count;
     request.command.ask.renew.lease_ms = lease_ms;
-    request.command.out.renewals = out;
-    return check_and_ask(pawl, &request, err);
+    code = pawl_check_command(&request.command, scratch, err);
+    struct pawl_renewal *renewals = NULL; /* the caller's own stay as they are if this fails */
+    if (code == PAWL_OK) {
+        renewals = pawl_arena_take_array(scratch, count, sizeof *renewals);
+        code = pawl_arena_code(scratch);
+        if (code != PAWL_OK) (void)pawl_error_set(err, code, "no memory for the answers");
+    }
+    request.command.out.renewals = renewals;
+    if (code == PAWL_OK) code = pawl_engine_ask(pawl, &request, err);
+    if (code == PAWL_OK) memcpy(out, renewals, count * sizeof *out);
+    pawl_arena_close(scratch);
+    return code;
 }
 
 enum pawl_code pawl_task_progress(struct pawl *pawl, struct pawl_str task_id, double percent,

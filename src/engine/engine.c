@@ -87,15 +87,37 @@ static bool is_waited_out(const struct pawl_request *request, int64_t now_boot_m
     return request->until_boot_ms <= now_boot_ms;
 }
 
+bool pawl_engine_may_wait(struct pawl *pawl)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    bool may_wait = !pawl->is_driven && !pawl->waits_no_more;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    return may_wait;
+}
+
+void pawl_stop_waiting(struct pawl *pawl)
+{
+    if (pawl == NULL) return;
+    (void)pthread_mutex_lock(&pawl->lock);
+    pawl->waits_no_more = true;
+    pawl->is_sleeping = false;
+    (void)pthread_cond_broadcast(&pawl->changed);
+    (void)pthread_mutex_unlock(&pawl->lock);
+    uint64_t one = 1;
+    if (pawl->has_thread) (void)!write(pawl->wake_fd, &one, sizeof one);
+}
+
 /* Claims that have waited long enough, and callers whose continuations take too long. */
 static void answer_waited_out(struct pawl *pawl)
 {
     struct pawl_requests *lists[] = {&pawl->parked, &pawl->going_on};
     int64_t now = boot_now(pawl);
+    bool may_wait = pawl_engine_may_wait(pawl);
     for (size_t i = 0; i < 2; i++) {
         struct pawl_requests still = {0};
         for (struct pawl_request *request; (request = pawl_requests_take(lists[i])) != NULL;) {
-            if (!is_waited_out(request, now)) {
+            bool is_parked = lists[i] == &pawl->parked;
+            if (!is_waited_out(request, now) && (may_wait || !is_parked)) {
                 pawl_requests_add(&still, request);
                 continue;
             }
@@ -275,6 +297,7 @@ void pawl_engine_add(struct pawl *pawl, struct pawl_request *request)
 {
     if (request->command.keep != NULL) request->keep_mark = pawl_arena_mark(request->command.keep);
     (void)sem_init(&request->answered, 0, 0);
+    request->asked_boot_ms = boot_now(pawl);
     pawl_requests_add(&pawl->incoming, request);
 }
 

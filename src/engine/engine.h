@@ -28,6 +28,7 @@ struct pawl_request {
     bool is_answered;
     bool is_done;                      /* its rule has run to the end in the open transaction */
     int64_t wait_ms;                   /* a CLAIM that finds nothing waits so long */
+    int64_t asked_boot_ms;             /* when it was handed over */
     int64_t until_boot_ms;             /* parked: when it is answered empty; going on: when it is let go */
     int32_t continuations;             /* still running on its behalf */
     int64_t own_continuation;          /* of the engine's own CONTINUE: its key */
@@ -69,6 +70,7 @@ struct pawl {
     struct pawl_requests incoming;
     bool is_sleeping;              /* the engine has to be woken by wake_fd */
     bool is_stopping;
+    bool waits_no_more;            /* pawl_stop_waiting */
     int wake_fd;                   /* eventfd */
     int timer_fd;                  /* timerfd on the boot clock */
     pthread_t thread;
@@ -114,6 +116,9 @@ void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_p
 
 /* Sets code and sentence, and wakes the caller. The request is gone for the engine after that. */
 void pawl_request_answer(struct pawl_request *request, enum pawl_code code, const struct pawl_error *err);
+
+/* Whether a call may wait; false after pawl_stop_waiting. */
+bool pawl_engine_may_wait(struct pawl *pawl);
 
 /* A plain look, without the turn: what is due next, and whether a parked claim could be served. */
 void pawl_engine_look(struct pawl *pawl, bool *is_worth_a_step);

@@ -141,15 +141,21 @@ static uint64_t change_count(struct pawl *pawl)
     return count;
 }
 
+/* Under the lock: nobody is to wait any more. */
+static bool is_over(const struct pawl *pawl)
+{
+    return pawl->is_stopping || pawl->waits_no_more;
+}
+
 /* Waits until something was committed after `seen`; false when the time is up or the handle closes. */
 static bool wait_for_change(struct pawl *pawl, uint64_t seen, const struct timespec *until)
 {
     (void)pthread_mutex_lock(&pawl->lock);
     int waited = 0;
-    while (pawl->change_count == seen && !pawl->is_stopping && waited == 0) {
+    while (pawl->change_count == seen && !is_over(pawl) && waited == 0) {
         waited = pthread_cond_timedwait(&pawl->changed, &pawl->lock, until);
     }
-    bool is_changed = pawl->change_count != seen && !pawl->is_stopping;
+    bool is_changed = pawl->change_count != seen && !is_over(pawl);
     (void)pthread_mutex_unlock(&pawl->lock);
     return is_changed;
 }

@@ -45,6 +45,7 @@ struct transaction {
     struct caused_here *caused;
     struct pawl_requests continued; /* CONTINUE requests that have run */
     bool is_due_read;
+    int64_t began_boot_ms; /* before the step's now was read */
 };
 
 /* ---- The engine's own commands ---- */
@@ -278,6 +279,7 @@ static void call_on_completed(struct transaction *t)
 static enum pawl_code begin(struct transaction *t, struct pawl_error *err)
 {
     struct pawl *pawl = t->pawl;
+    t->began_boot_ms = pawl->env->boot_ms(pawl->env->self);
     enum pawl_code code = pawl_store_begin(pawl->store, &t->head, err);
     if (code != PAWL_OK) return code;
     pawl_assert(t->head.store_id.len < sizeof pawl->store_id);
@@ -357,7 +359,9 @@ static void settle_continuations(struct transaction *t)
     for (struct pawl_request *own = t->continued.first; own != NULL; own = own->next) {
         if (own->command.kind != PAWL_COMMAND_CONTINUE) continue;
         struct pawl_request *origin = origin_of(pawl, own);
-        if (origin != NULL && origin->command.kind == PAWL_COMMAND_REDRIVE) {
+        bool is_of_redrive = origin != NULL && origin->command.kind == PAWL_COMMAND_REDRIVE;
+        /* it may have caused others that resume nothing: its own count only grows */
+        if (is_of_redrive && own->command.done > *origin->command.out.count) {
             *origin->command.out.count = own->command.done;
         }
         if (!own->command.goes_on) forget_caused(pawl, own->own_continuation);
@@ -376,7 +380,7 @@ static void answer_or_keep(struct pawl *pawl, struct pawl_request *request)
     if (found_nothing(request)) {
         request->command.out.claimed->next_at_ms =
             pawl->next_due_at_ms == INT64_MAX ? 0 : pawl->next_due_at_ms;
-        if (request->wait_ms > 0 && !pawl->is_driven) {
+        if (request->wait_ms > 0 && pawl_engine_may_wait(pawl)) {
             if (request->until_boot_ms == 0) {
                 request->until_boot_ms = pawl->env->boot_ms(pawl->env->self) + request->wait_ms;
             }
@@ -467,11 +471,12 @@ static void arm_earlier(struct transaction *t)
     int64_t due_at_ms = INT64_MAX;
     for (size_t i = 0; i < pawl_map_count(entries); i++) {
         const struct pawl_map_entry *slot = pawl_map_entry(entries, i);
-        if (slot->kind != PAWL_LOOK_TASK || slot->value == NULL) continue;
-        const struct pawl_task_row *task = ((const struct pawl_entry *)slot->value)->row;
-        if (task != NULL && task->due_at_ms != 0 && task->due_at_ms < due_at_ms) {
-            due_at_ms = task->due_at_ms;
-        }
+        const void *row = slot->value == NULL ? NULL : ((const struct pawl_entry *)slot->value)->row;
+        if (row == NULL) continue;
+        if (slot->kind == PAWL_LOOK_CONTINUATION) due_at_ms = t->head.now_ms; /* pruning, for one */
+        if (slot->kind != PAWL_LOOK_TASK) continue;
+        const struct pawl_task_row *task = row;
+        if (task->due_at_ms != 0 && task->due_at_ms < due_at_ms) due_at_ms = task->due_at_ms;
     }
     if (due_at_ms >= pawl->next_due_at_ms) return;
     pawl->next_due_at_ms = due_at_ms;
@@ -501,6 +506,10 @@ static void finish(struct transaction *t)
     }
     tell_the_world(t);
     for (struct pawl_request *request; (request = pawl_requests_take(&t->done)) != NULL;) {
+        if (request->command.kind == PAWL_COMMAND_CLAIM && request->command.code == PAWL_OK) {
+            int64_t waited_ms = t->began_boot_ms - request->asked_boot_ms;
+            request->command.out.claimed->waited_ms = waited_ms > 0 ? waited_ms : 0;
+        }
         if (t->step.was_cut && found_nothing(request)) {
             pawl_requests_add(&pawl->backlog, request); /* others were served first: once more */
         } else {
@@ -579,6 +588,9 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, bo
         finish(&t);
     } else {
         *list = take_back(&t);
+        /* what it has armed may be committed all the same; what others had armed was not read */
+        if (code == PAWL_UNKNOWN_OUTCOME) pawl->next_due_at_ms = 0;
+        if (pawl->next_due_at_ms == 0) pawl->next_due_boot_ms = pawl->env->boot_ms(pawl->env->self);
     }
     return code;
 }
@@ -591,8 +603,10 @@ void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_p
         code = try_once(pawl, list, with_parked, list->count <= 1, &err);
         if (pawl->turn != NULL) break; /* SQLite: BUSY is a turn that did not come */
     }
-    if (code == PAWL_OK) return;
-
+    if (code == PAWL_OK) {
+        pawl->no_step_until_boot_ms = 0; /* what was wrong is over: timers are on time again */
+        return;
+    }
     if (list->count == 0) {
         /* the engine's own work failed: nobody to tell but the log */
         pawl_log_write(&pawl->log, PAWL_LOG_WARN, "step.failed",
