@@ -163,12 +163,13 @@
 #define FAULTS 1
 #endif
 byte faults = FAULTS;
-#define FAULT atomic { faults > 0 -> faults-- }
+#define FAULT_IF(is_possible) atomic { (is_possible) && faults > 0 -> faults-- }
 #define IS_LIVE true
 #else
-#define FAULT true
+#define FAULT_IF(is_possible) (is_possible)
 #define IS_LIVE false
 #endif
+#define FAULT FAULT_IF(true)
 
 /* ---- The store: the row, and what a worker's row remembers of its newest claim ---------------------------- */
 
@@ -531,7 +532,7 @@ end:
         begin_step(); epoch++; move_to(CANCELLED); end_step(false) }
 
 #if !defined(SUPERVISED) && !defined(CLOCKS)
-    :: atomic { state == RUNNING && !over -> FAULT ->               /* the attempt's time is up */
+    :: atomic { FAULT_IF(state == RUNNING && !over) ->              /* the attempt's time is up */
         d_step { begin_step(); charge(); epoch++; come_back(); end_step(false) } }
 #endif
 
@@ -682,7 +683,7 @@ ask:
         :: code == GRANT -> e = x; heeded[w] = e; break
         :: code == NONE -> asking[w] = 0; hang_up()
         fi }
-    :: atomic { asking[w] > 0 -> FAULT -> start_anew() }    /* gives up, or crashes */
+    :: atomic { FAULT_IF(asking[w] > 0) -> start_anew() }    /* gives up, or crashes */
     od;
 
     /* A grant may have lain unheard until its lease was over and the task given to another. Whoever runs supervised
@@ -758,7 +759,7 @@ ask:
         :: else -> hang_up()
         fi }
     :: atomic { FAULT -> crash(); goto ask }
-    :: atomic { word == COMPLETE -> FAULT -> word = FAIL }      /* second thoughts after a success nobody heard of */
+    :: atomic { FAULT_IF(word == COMPLETE) -> word = FAIL }      /* second thoughts after a success nobody heard of */
     od
 }
 

@@ -72,6 +72,7 @@ static int64_t earlier(int64_t a, int64_t b)
 static int64_t wake_at(const struct pawl *pawl)
 {
     int64_t at = pawl->has_timers ? pawl->next_due_boot_ms : INT64_MAX;
+    if (pawl->caused_count > 0 || pawl->is_parked_worth) at = 0;
     if (at < pawl->no_step_until_boot_ms) at = pawl->no_step_until_boot_ms;
     for (const struct pawl_request *r = pawl->parked.first; r != NULL; r = r->next) {
         at = earlier(at, r->until_boot_ms);
@@ -254,7 +255,7 @@ static void *engine_thread(void *argument)
         bool may_try = now >= pawl->no_step_until_boot_ms;
         bool is_due = may_try && pawl->has_timers && pawl->next_due_boot_ms <= now;
         bool has_own = may_try && pawl->caused_count > 0;
-        bool is_worth = pawl->is_parked_worth;
+        bool is_worth = may_try && pawl->is_parked_worth;
         bool is_stopping;
         bool sleeps;
         struct pawl_requests list =

@@ -24,6 +24,7 @@ static const struct pawl_str none = {0};
 enum {
     CONTINUATIONS_AT_ONCE = 8, /* each is a slice of up to PAWL_SLICE_ROWS_MAX rows */
     LOOK_AGAIN_MS = 1000,      /* after a look that has failed */
+    TRY_AGAIN_MS = 1000,       /* after a step of the engine's own that has failed */
     RACES_MAX = 8,             /* PostgreSQL: lost races before the callers are told BUSY */
 };
 
@@ -612,7 +613,8 @@ void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_p
         pawl_log_write(&pawl->log, PAWL_LOG_WARN, "step.failed",
                        PAWL_TEXT("code", pawl_str_of(pawl_code_name(code))),
                        PAWL_TEXT("error", pawl_str_of(err.text)));
-        pawl->no_step_until_boot_ms = pawl->env->boot_ms(pawl->env->self) + 1000;
+        pawl->no_step_until_boot_ms = pawl->env->boot_ms(pawl->env->self) + TRY_AGAIN_MS;
+        pawl->is_parked_worth = pawl->parked.count > 0;
         return;
     }
     if (code == PAWL_BUSY || code == PAWL_UNKNOWN_OUTCOME || list->count == 1) {

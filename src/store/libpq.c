@@ -19,8 +19,8 @@ enum pawl_code pawl_libpq_load(struct pawl_libpq *pq, struct pawl_error *err)
     void *library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == NULL) {
         return pawl_error_set(err, PAWL_UNSUPPORTED,
-                              "PostgreSQL needs libpq.so.5: install the package libpq5 "
-                              "(Debian, Ubuntu), postgresql-libs (Fedora) or libpq (Alpine)");
+                              "PostgreSQL needs libpq.so.5: install the package libpq5 (Debian, "
+                              "Ubuntu), libpq (Fedora, Alpine) or postgresql-libs (Arch)");
     }
 
     static const char *const names[] = {

@@ -67,8 +67,7 @@ static enum pawl_code told(struct postgres *db, enum pawl_code code)
     return code;
 }
 
-/* ---- Rows -------------------------------------------------------------------------------------
- */
+/* ---- Rows ----------------------------------------------------------------------------------- */
 
 /* The integers of an answer: int2, int4, int8, bool; big-endian. */
 static int64_t row_int64(const struct pawl_db_row *row, int32_t column)
@@ -114,8 +113,7 @@ static bool row_is_null(const struct pawl_db_row *row, int32_t column)
     return postgres_of(row->db)->pq.getisnull(row->of, row->number, column) != 0;
 }
 
-/* ---- Connecting -------------------------------------------------------------------------------
- */
+/* ---- Connecting ----------------------------------------------------------------------------- */
 
 static enum pawl_code ask(struct postgres *db, enum pawl_statement statement,
                           const struct pawl_value *values, size_t count, struct pawl_error *err)
@@ -167,8 +165,7 @@ static enum pawl_code have_link(struct postgres *db, struct pawl_error *err)
     return code;
 }
 
-/* ---- Statements and transactions --------------------------------------------------------------
- */
+/* ---- Statements and transactions ------------------------------------------------------------ */
 
 /* Whether others may wait for what this statement changes: tasks that became ready or due, events,
  * queues. A renewal is none of them. */
@@ -270,8 +267,7 @@ static enum pawl_code postgres_clock(struct pawl_db *base, int64_t *now_ms, stru
     return PAWL_OK;
 }
 
-/* ---- A commit and its lost answer -------------------------------------------------------------
- */
+/* ---- A commit and its lost answer ----------------------------------------------------------- */
 
 static int64_t monotonic_ms(void)
 {
@@ -332,23 +328,28 @@ static enum pawl_code resolve(struct postgres *db, struct pawl_error *err)
     return pawl_error_set(err, PAWL_BUSY, "lost PostgreSQL before the commit");
 }
 
+/* COMMIT goes alone, when all else has been answered: the server would also run it after a
+ * statement that has changed fewer rows than it should, which is no error to it. */
+static enum pawl_code commit_alone(struct postgres *db, struct pawl_error *err)
+{
+    enum pawl_code code = ask(db, PAWL_SQL_COMMIT, NULL, 0, err);
+    if (code != PAWL_OK) return code;
+    code = pawl_link_flush(&db->link, err);
+    if (code == PAWL_OK || !db->link.is_lost || !db->is_write) return code;
+    db->is_begun = false;
+    return resolve(db, err);
+}
+
 static enum pawl_code postgres_commit(struct pawl_db *base, struct pawl_error *err)
 {
     struct postgres *db = postgres_of(base);
     pawl_assert(db->is_begun);
     if (db->is_write) db->step++;
     struct pawl_value node[] = {pawl_int(db->node_key), pawl_int(db->step), pawl_int(db->now_ms)};
-    db->is_asking = false; /* this flushes */
     enum pawl_code code = PAWL_OK;
     if (db->is_write) code = ask(db, PAWL_SQL_NODE_PUT, node, PAWL_COUNT_OF(node), err);
-    if (code == PAWL_OK) code = ask(db, PAWL_SQL_COMMIT, NULL, 0, err);
-    if (code == PAWL_OK) {
-        code = pawl_link_flush(&db->link, err);
-        if (code != PAWL_OK && db->link.is_lost && db->is_write) {
-            db->is_begun = false;
-            code = resolve(db, err);
-        }
-    }
+    if (code == PAWL_OK) code = postgres_flush(base, err);
+    if (code == PAWL_OK) code = commit_alone(db, err);
     if (code != PAWL_OK) {
         postgres_rollback(base);
         return told(db, code);
@@ -358,8 +359,7 @@ static enum pawl_code postgres_commit(struct pawl_db *base, struct pawl_error *e
     return PAWL_OK;
 }
 
-/* ---- The bell ---------------------------------------------------------------------------------
- */
+/* ---- The bell ------------------------------------------------------------------------------- */
 
 static int postgres_bell_fd(const struct pawl_db *base)
 {
@@ -379,8 +379,7 @@ static struct pawl_str postgres_path(const struct pawl_db *base)
     return (struct pawl_str){0};
 }
 
-/* ---- Opening ----------------------------------------------------------------------------------
- */
+/* ---- Opening -------------------------------------------------------------------------------- */
 
 static void postgres_close(struct pawl_db *base)
 {

@@ -19,7 +19,8 @@ static void watch(const struct pawl_bell *bell, int fd)
     (void)epoll_ctl(bell->watch_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-static void connect_after(const struct pawl_bell *bell, int64_t ms)
+/* Makes the descriptor readable then; 0 = at once. */
+static void wake_after(const struct pawl_bell *bell, int64_t ms)
 {
     struct itimerspec when = {
         .it_value = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000 * 1000000 + 1)},
@@ -42,7 +43,7 @@ enum pawl_code pawl_bell_open(struct pawl_bell *bell, struct pawl_db *db,
         return code;
     }
     watch(bell, bell->timer_fd);
-    connect_after(bell, 0);
+    wake_after(bell, 0);
     return PAWL_OK;
 }
 
@@ -69,12 +70,13 @@ static void connect_bell(struct pawl_bell *bell)
         return;
     }
     pawl_link_close(&bell->link);
-    connect_after(bell, RECONNECT_MS);
+    wake_after(bell, RECONNECT_MS);
     pawl_log_write(bell->db->log, PAWL_LOG_WARN, "store.bell_lost",
                    PAWL_TEXT("why", pawl_str_of(err.text)));
 }
 
-static bool take_notifications(struct pawl_bell *bell, int64_t own_pid)
+/* Whether there was one of somebody else's. */
+static bool take_notifications(const struct pawl_bell *bell, int64_t own_pid)
 {
     bool is_heard = false;
     PGnotify *note;
@@ -85,24 +87,36 @@ static bool take_notifications(struct pawl_bell *bell, int64_t own_pid)
     return is_heard;
 }
 
+static bool has_link(const struct pawl_bell *bell)
+{
+    return bell->link.conn != NULL && !bell->link.is_lost;
+}
+
 bool pawl_bell_drain(struct pawl_bell *bell, int64_t own_pid)
 {
     uint64_t ticks;
-    bool is_timer = read(bell->timer_fd, &ticks, sizeof ticks) > 0;
-    if (is_timer || bell->link.is_lost) {
-        connect_bell(bell);
-        return true;
+    bool is_time = read(bell->timer_fd, &ticks, sizeof ticks) > 0;
+    bool is_heard = bell->is_heard;
+    bell->is_heard = false;
+    if (has_link(bell) && pawl_link_is_alive(&bell->link)) {
+        return take_notifications(bell, own_pid) || is_heard;
     }
-    if (bell->link.conn == NULL) return false;
-    if (!pawl_link_is_alive(&bell->link)) {
-        connect_bell(bell); /* closing the old socket takes it out of the watch */
-        return true;
-    }
-    return take_notifications(bell, own_pid);
+    /* Lost just now, or time to try again. Closing the old socket takes it out of the watch. */
+    if (bell->link.conn == NULL && !is_time) return is_heard;
+    connect_bell(bell);
+    return true;
 }
 
-void pawl_bell_ring(struct pawl_bell *bell, struct pawl_link *otherwise)
+void pawl_bell_ring(struct pawl_bell *bell, struct pawl_link *own)
 {
-    bool has_own = bell->link.conn != NULL && !bell->link.is_lost;
-    pawl_link_hint(has_own ? &bell->link : otherwise, PAWL_SQL_BELL_RING);
+    if (!has_link(bell)) {
+        pawl_link_hint(own, PAWL_SQL_BELL_RING);
+        return;
+    }
+    /* A store that is never idle drains late: what has come must not pile up meanwhile. */
+    if (pawl_link_is_alive(&bell->link) && take_notifications(bell, own->backend_pid)) {
+        bell->is_heard = true;
+        wake_after(bell, 0);
+    }
+    pawl_link_hint(&bell->link, PAWL_SQL_BELL_RING);
 }

@@ -17,8 +17,9 @@ struct pawl_bell {
     struct pawl_db *db;          /* borrowed */
     const struct pawl_libpq *pq; /* borrowed */
     const char *target;          /* borrowed */
-    int watch_fd; /* epoll: what is given out; stays the same however often we reconnect */
-    int timer_fd; /* in watch_fd: when to connect */
+    int watch_fd;  /* epoll: what is given out; stays the same however often we reconnect */
+    int timer_fd;  /* in watch_fd: when to connect; now, when is_heard */
+    bool is_heard; /* somebody has rung, and no drain has told of it yet */
 };
 
 /* Makes the descriptor, which is readable at once, and connects nothing yet.
@@ -33,7 +34,8 @@ void pawl_bell_close(struct pawl_bell *bell); /* takes one that is all zero */
  * commits for this store, whose ringing is dropped. */
 bool pawl_bell_drain(struct pawl_bell *bell, int64_t own_pid);
 
-/* Rings for others: on the bell's own connection, else on the given one. Waits for nothing. */
-void pawl_bell_ring(struct pawl_bell *bell, struct pawl_link *otherwise);
+/* Rings for others after a commit of own: on the bell's connection, else on the one that has
+ * committed. Waits for nothing. */
+void pawl_bell_ring(struct pawl_bell *bell, struct pawl_link *own);
 
 #endif

@@ -43,8 +43,7 @@ struct pawl_link_op {
     bool is_hint; /* nobody waits for what becomes of it */
 };
 
-/* ---- What went wrong --------------------------------------------------------------------------
- */
+/* ---- What went wrong ------------------------------------------------------------------------ */
 
 /* SQLSTATE to code, by the longest prefix that is listed first. Appendix A of PostgreSQL's manual.
  */
@@ -143,8 +142,7 @@ static enum pawl_code tell_fault(struct pawl_link *link, const char *name, const
     return pawl_error_set(err, fault->code, "PostgreSQL, %s: %s (%s)", name, said, state);
 }
 
-/* ---- Answers ----------------------------------------------------------------------------------
- */
+/* ---- Answers -------------------------------------------------------------------------------- */
 
 /* Waits until the next answer can be had without waiting; false when the connection is lost. */
 static bool wait_for_answer(struct pawl_link *link)
@@ -217,10 +215,11 @@ static void take_answer(struct pawl_link *link, const struct pawl_link_op *op, P
     bool is_told = op->is_hint || link->code != PAWL_OK;
     /* What follows a failure is skipped by the server, and says nothing new. */
     if (status == PGRES_PIPELINE_ABORTED && is_told) return;
-    if (is_told)
+    if (is_told) {
         (void)note_fault(link, result);
-    else
+    } else {
         link->code = tell_fault(link, pawl_sql_name[op->statement], result, err);
+    }
 }
 
 /* Takes answers in order, all that are awaited or, without waiting, those that are there. */
@@ -252,8 +251,7 @@ static void collect(struct pawl_link *link, bool waits, struct pawl_error *err)
     link->op_first = link->op_count = 0;
 }
 
-/* ---- Questions --------------------------------------------------------------------------------
- */
+/* ---- Questions ------------------------------------------------------------------------------ */
 
 /* Room for so many more; before anything is sent, so that what is awaited is always known. */
 static enum pawl_code reserve_ops(struct pawl_link *link, size_t count, struct pawl_error *err)
@@ -379,10 +377,11 @@ static bool send_sync(struct pawl_link *link)
 static enum pawl_code take_all(struct pawl_link *link, struct pawl_error *err)
 {
     if (link->op_count != 0) {
-        if (send_sync(link))
+        if (send_sync(link)) {
             collect(link, true, err);
-        else
+        } else {
             lose(link, err);
+        }
     }
     enum pawl_code code = link->code;
     link->code = PAWL_OK;
@@ -438,8 +437,7 @@ enum pawl_code pawl_link_run_text(struct pawl_link *link, const char *text, stru
     return code;
 }
 
-/* ---- Opening ----------------------------------------------------------------------------------
- */
+/* ---- Opening -------------------------------------------------------------------------------- */
 
 /* What the server remarks; libpq would print it. Its farewell comes this way while nothing is
  * asked. */

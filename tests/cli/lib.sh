@@ -7,8 +7,9 @@
 #
 # Each case runs by itself in an empty folder with a store of its own; the first check that does not hold
 # ends it. A case never sleeps to be on the safe side: it waits for a task, for a line of a fifo, or for a
-# process to end. PAWL_BIN names the program. With --list the sentences are printed and nothing is run;
-# --only TEXT runs those whose sentence has TEXT.
+# process to end. PAWL_BIN names the program. PAWL_CLI_STORE=postgres has the stores in the server of
+# PAWL_TEST_POSTGRES (tools/with_postgres), a schema each. With --list the sentences are printed and
+# nothing is run; --only TEXT runs those whose sentence has TEXT.
 set -u
 # shellcheck disable=SC2034 # the files of cases use what is set here
 
@@ -137,13 +138,25 @@ kill_task() # ARGUMENT...
 
 # ---- The run -----------------------------------------------------------------------------------------
 
-record() # pass|fail SENTENCE
+record() # pass|fail|skip SENTENCE
 {
     echo "$1: $2"
     [ -z "${PAWL_TEST_RESULTS:-}" ] || printf '%s\t%s\t%s\n' "$1" "$program" "$2" >>"$PAWL_TEST_RESULTS"
 }
 
-one_case() # FUNCTION
+# A store of the case's own: its name for PAWL_DB, and one that holds in its folder only.
+make_store()
+{
+    export PAWL_DB=$folder/pawl.db
+    near_db=./pawl.db
+    [ "${PAWL_CLI_STORE:-}" = postgres ] || return 0
+    local schema=cli_$$_${folder##*/}
+    psql -qX "$PAWL_TEST_POSTGRES" -c "CREATE SCHEMA $schema" || exit 1
+    PAWL_DB="$PAWL_TEST_POSTGRES&options=-csearch_path%3D$schema"
+    near_db=$PAWL_DB
+}
+
+one_case() # FOLDER FUNCTION
 {
     set -e
     folder=$1
@@ -151,14 +164,15 @@ one_case() # FUNCTION
     cd "$folder"
     # Nothing of whoever runs the tests, and nothing of theirs is touched.
     unset PAWL_TASK_ID PAWL_EPOCH PAWL_WORKER_ID PAWL_RETRY_AFTER_FILE XDG_DATA_HOME NO_COLOR
-    export HOME=$folder/home PAWL_DB=$folder/pawl.db PAWL_ACTOR=tester TMPDIR=$folder
+    export HOME=$folder/home PAWL_ACTOR=tester TMPDIR=$folder
+    make_store
     export PATH=${PAWL_BIN%/*}:$PATH
     "$2"
 }
 
 finish()
 {
-    local i failures=0 all
+    local i failures=0 all skips=no
     if [ $list = yes ]; then
         printf '%s\n' "${sentences[@]}"
         exit 0
@@ -167,7 +181,14 @@ finish()
     all=$(mktemp -d) || exit 2
     # shellcheck disable=SC2064 # its name as it is now
     trap "rm -rf '$all'" EXIT
+    if [ "${PAWL_CLI_STORE:-}" = postgres ]; then
+        [ -n "${PAWL_TEST_POSTGRES:-}" ] && command -v psql >/dev/null || skips=yes
+    fi
     for i in "${!sentences[@]}"; do
+        if [ $skips = yes ]; then
+            record skip "${sentences[$i]}"
+            continue
+        fi
         case ${sentences[$i]} in *"$only"*) ;; *) continue ;; esac
         (one_case "$all/$i" "${functions[$i]}") >"$all/said" 2>&1 </dev/null
         # shellcheck disable=SC2181 # errexit does not work in a condition

@@ -243,8 +243,8 @@ wait_interrupt()
     add --id w
     "$PAWL_BIN" task wait w >out 2>said &
     local waiter=$! status=0
-    # It is waiting once its store is open.
-    until [ -n "$(find /proc/$waiter/fd -lname '*pawl.db' 2>/dev/null)" ]; do :; done
+    # From then on it hears signals.
+    until [ -n "$(find /proc/$waiter/fd -lname 'anon_inode:*signalfd*' 2>/dev/null)" ]; do :; done
     kill -INT $waiter
     wait $waiter || status=$?
     equals 130 $status

@@ -14,7 +14,7 @@ given()
     grep -qF '"m":[1]' file
     grep -q '"checkpoint":null}$' file
     local want
-    for want in PAWL_TASK_ID=g PAWL_QUEUE=mail PAWL_ATTEMPT=1 PAWL_EPOCH=1 PAWL_WORKER_ID=w1 "PAWL_DB=$folder/pawl.db"; do
+    for want in PAWL_TASK_ID=g PAWL_QUEUE=mail PAWL_ATTEMPT=1 PAWL_EPOCH=1 PAWL_WORKER_ID=w1 "PAWL_DB=$PAWL_DB"; do
         grep -qxF "$want" names || complain "$want was wanted: $(cat names)"
     done
     [ -z "$(find "$folder" -name 'pawl-worker-*')" ] || complain "the worker left its folder behind"
@@ -25,7 +25,7 @@ where()
 {
     mkdir elsewhere
     add --id w
-    work --cwd elsewhere --env A=1 --env HOME=/nowhere --db ./pawl.db -- \
+    work --cwd elsewhere --env A=1 --env HOME=/nowhere --db "$near_db" -- \
         sh -c 'pwd; echo "$A $HOME"; pawl task get w -o name'
     run task result w --raw; prints "$(printf '%s\n1 /nowhere\nw' "$folder/elsewhere")"
     run worker run --env B -- true; refuses 2 INVALID '`B` is not NAME=VALUE'

@@ -11,8 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* ---- The server -------------------------------------------------------------------------------
- */
+/* ---- The server ----------------------------------------------------------------------------- */
 
 static const char *server_uri(void)
 {
@@ -120,8 +119,7 @@ void postgres_await_lock(struct postgres_side *side, const struct lab *lab)
     postgres_side_await(side, sql, "1");
 }
 
-/* ---- The proxy --------------------------------------------------------------------------------
- */
+/* ---- The proxy ------------------------------------------------------------------------------ */
 
 static int connect_to(const char *path)
 {
@@ -182,6 +180,10 @@ static void take_connection(struct proxy *proxy)
 static bool is_due(struct proxy *proxy, enum proxy_mode mode, enum proxy_mode next)
 {
     int want = (int)mode;
+    if (proxy->mode == want && proxy->skips > 0) {
+        proxy->skips--;
+        return false;
+    }
     return atomic_compare_exchange_strong(&proxy->mode, &want, (int)next);
 }
 
@@ -253,8 +255,9 @@ void proxy_open(struct proxy *proxy, struct lab *lab)
     CHECK_EQ(0, pthread_create(&proxy->thread, NULL, run_proxy, proxy));
 }
 
-void proxy_set(struct proxy *proxy, enum proxy_mode mode)
+void proxy_set(struct proxy *proxy, enum proxy_mode mode, int skips)
 {
+    proxy->skips = skips;
     proxy->mode = mode;
 }
 

@@ -59,13 +59,15 @@ struct proxy {
     int listen_fd;
     int stop_fds[2];
     _Atomic int mode;
+    _Atomic int skips; /* so many questions or answers pass before the mode's fault is made */
     int near_fds[PROXY_LINKS_MAX]; /* to the store; -1 = none */
     int far_fds[PROXY_LINKS_MAX];  /* to the server */
     int count;
 };
 /* Opens the proxy and makes the lab's target lead through it. */
 void proxy_open(struct proxy *proxy, struct lab *lab);
-void proxy_set(struct proxy *proxy, enum proxy_mode mode);
+/* skips: how many questions (and their answers) pass before the fault is made. */
+void proxy_set(struct proxy *proxy, enum proxy_mode mode, int skips);
 void proxy_close(struct proxy *proxy);
 
 #endif

@@ -36,8 +36,7 @@ static void read_lines(struct postgres_side *side, const char *sql, struct lines
     side->pq.clear(result);
 }
 
-/* ---- The schema -------------------------------------------------------------------------------
- */
+/* ---- The schema ----------------------------------------------------------------------------- */
 
 static void read_sqlite_lines(const char *sql, struct lines *out)
 {
@@ -102,8 +101,7 @@ TEST("both stores have the same indexes")
     lab_close(&lab);
 }
 
-/* ---- Plans ------------------------------------------------------------------------------------
- */
+/* ---- Plans ---------------------------------------------------------------------------------- */
 
 static const char *const growing[] = {"task",       "worker", "payload",
                                       "dependency", "event",  "acknowledgement",

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Labs -------------------------------------------------------------------------------------
- */
+/* ---- Labs ----------------------------------------------------------------------------------- */
 
 static void open_lab(struct lab *lab)
 {
@@ -65,8 +64,7 @@ static void set_trap(struct lab *lab, struct trap *trap)
     pawl_store_db(lab->store)->hook = (struct pawl_db_hook){before, trap};
 }
 
-/* ---- Opening ----------------------------------------------------------------------------------
- */
+/* ---- Opening -------------------------------------------------------------------------------- */
 
 TEST("on PostgreSQL a store is made in a schema of its own, once")
 {
@@ -159,8 +157,7 @@ TEST("a server that is not there is IO, and the sentence tells no password")
     lab_close(&lab);
 }
 
-/* ---- Values -----------------------------------------------------------------------------------
- */
+/* ---- Values --------------------------------------------------------------------------------- */
 
 static void put_payload(struct lab *lab, int64_t number, struct pawl_str body)
 {
@@ -210,8 +207,7 @@ TEST("more than the buffers of both ends hold goes through in one step")
     lab_close(&lab);
 }
 
-/* ---- Several processes ------------------------------------------------------------------------
- */
+/* ---- Several processes ---------------------------------------------------------------------- */
 
 struct waiter {
     pthread_t thread;
@@ -294,7 +290,7 @@ TEST("a row that another has inserted since it was looked for is a lost race, an
     lab_close(&lab);
 }
 
-TEST("a row that another has changed since it was read is a lost race, and stays as it is")
+TEST("a row that is not as it was read is a lost race, and the whole step with it")
 {
     static struct lab lab;
     open_lab(&lab);
@@ -302,16 +298,19 @@ TEST("a row that another has changed since it was read is a lost race, and stays
     lab_begin(&lab);
     struct pawl_entry *entry = lab_look(&lab, PAWL_LOOK_TASK, 1, NULL, 0, 0);
     struct pawl_task_row *task = pawl_set_change(&lab.set, entry);
-    task->version = 2;
-    (void)postgres_sql(lab.target, "UPDATE task SET epoch = 7");
+    task->epoch = 8;
+    ((struct pawl_task_row *)entry->saved)->epoch = 7; /* as if it had been read so */
+    lab_put_task(&lab, 2, 1);
+    lab_put_event(&lab, 2, 1);
     CHECK_CODE(PAWL_BUSY, lab_try_commit(&lab));
     CHECK(pawl_store_was_race(lab.store));
-    CHECK_TEXT("1", postgres_sql(lab.target, "SELECT version FROM task"));
+    CHECK_TEXT("0", postgres_sql(lab.target, "SELECT epoch FROM task WHERE key = 1"));
+    CHECK(!has_task(&lab, 2));
+    CHECK_EQ(1, lab.head.position);
     lab_close(&lab);
 }
 
-/* ---- Connections that die ---------------------------------------------------------------------
- */
+/* ---- Connections that die ------------------------------------------------------------------- */
 
 TEST("a connection that was lost while nothing went on is made anew, and nobody notices")
 {
@@ -385,19 +384,20 @@ static void close_behind(struct lab *lab, struct proxy *proxy)
     lab_close(lab);
 }
 
+/* The first question after the trap is the rest of the step's statements, the second is COMMIT. */
 static void lose_answer(struct trap *trap)
 {
-    proxy_set(trap->of, PROXY_LOSE_ANSWER);
+    proxy_set(trap->of, PROXY_LOSE_ANSWER, 1);
 }
 
 static void lose_request(struct trap *trap)
 {
-    proxy_set(trap->of, PROXY_LOSE_REQUEST);
+    proxy_set(trap->of, PROXY_LOSE_REQUEST, 1);
 }
 
 static void forget(struct trap *trap)
 {
-    proxy_set(trap->of, PROXY_FORGET);
+    proxy_set(trap->of, PROXY_FORGET, 1);
 }
 
 TEST("a commit whose answer is lost is found to have been done, and is done once")
@@ -414,6 +414,26 @@ TEST("a commit whose answer is lost is found to have been done, and is done once
         CHECK(has_task(&lab, key));
     }
     CHECK(strstr(lab.log_text, "event=store.answer_lost outcome=committed") != NULL);
+    close_behind(&lab, &proxy);
+}
+
+static void lose_earlier_answer(struct trap *trap)
+{
+    proxy_set(trap->of, PROXY_LOSE_ANSWER, 0);
+}
+
+TEST("a connection that is lost before COMMIT was sent is a lost race, though all else was done")
+{
+    static struct lab lab;
+    static struct proxy proxy;
+    open_behind(&lab, &proxy);
+    struct trap trap = {.point = PAWL_SQL_COMMIT, .spring = lose_earlier_answer, .of = &proxy};
+    set_trap(&lab, &trap);
+    CHECK_CODE(PAWL_BUSY, try_add(&lab, 1));
+    CHECK(pawl_store_was_race(lab.store));
+    CHECK(strstr(lab.log_text, "event=store.answer_lost") == NULL);
+    CHECK(!has_task(&lab, 1));
+    add(&lab, 1);
     close_behind(&lab, &proxy);
 }
 
@@ -451,7 +471,7 @@ TEST("a commit that hangs in the network cannot be done any more once it was tol
 
 static void lose_server(struct trap *trap)
 {
-    proxy_set(trap->of, PROXY_LOSE_SERVER);
+    proxy_set(trap->of, PROXY_LOSE_SERVER, 1);
 }
 
 TEST("when the server stays away after a lost answer the outcome is UNKNOWN, and known when it is "
@@ -465,8 +485,13 @@ TEST("when the server stays away after a lost answer the outcome is UNKNOWN, and
     set_trap(&lab, &trap);
     CHECK_CODE(PAWL_UNKNOWN_OUTCOME, try_add(&lab, 2));
     CHECK_CODE(PAWL_BUSY, lab_try_begin(&lab));
-    proxy_set(&proxy, PROXY_PASS);
+    proxy_set(&proxy, PROXY_PASS, 0);
     CHECK(has_task(&lab, 2));
+
+    /* what that commit has left behind is not taken for another's */
+    trap = (struct trap){.point = PAWL_SQL_COMMIT, .spring = lose_request, .of = &proxy};
+    CHECK_CODE(PAWL_BUSY, try_add(&lab, 3));
+    CHECK(!has_task(&lab, 3));
     add(&lab, 3);
     close_behind(&lab, &proxy);
 }
@@ -519,8 +544,7 @@ TEST("a process of the server that is ended at any statement of a step costs tha
     lab_close(&lab);
 }
 
-/* ---- The clock --------------------------------------------------------------------------------
- */
+/* ---- The clock ------------------------------------------------------------------------------ */
 
 TEST("now is the server's clock, whatever ours says, and never falls behind a committed one")
 {
@@ -544,8 +568,7 @@ TEST("now is the server's clock, whatever ours says, and never falls behind a co
     lab_close(&lab);
 }
 
-/* ---- The bell ---------------------------------------------------------------------------------
- */
+/* ---- The bell ------------------------------------------------------------------------------- */
 
 static bool is_ringing(struct lab *lab, int wait_ms)
 {
@@ -588,6 +611,23 @@ TEST("the bell tells of others' commits, not of own ones, and of those that matt
     lab_commit(&other);
     CHECK(!hears(&lab, 200));
 
+    pawl_store_close(other.store);
+    lab_close(&lab);
+}
+
+TEST("a store that is too busy to drain its bell forgets no ringing")
+{
+    static struct lab lab;
+    open_lab(&lab);
+    struct lab other = lab;
+    CHECK_OK(lab_store(&lab, true, &other.store), &lab.err);
+    CHECK(hears(&lab, 10000));
+    add(&other, 1);
+    CHECK(is_ringing(&lab, 10000));
+    for (int64_t key = 2; key <= 600; key++)
+        add(&lab, key); /* takes what comes, and keeps the ringing */
+    CHECK(hears(&lab, 10000));
+    CHECK(!hears(&lab, 200));
     pawl_store_close(other.store);
     lab_close(&lab);
 }

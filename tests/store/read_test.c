@@ -10,7 +10,7 @@
 #include "base/uuid.h"
 #include "core/limits.h"
 #include "store/id.h"
-#include "store/metadata.h"
+#include "core/task/metadata.h"
 #include "store/reader.h"
 #include "store/render.h"
 

@@ -198,23 +198,33 @@ static void make_dependencies(struct pawl_step *step, struct making *all, struct
     }
 }
 
-/* Those that were waiting for a task with this very id. */
+static void meet_one(struct pawl_step *step, struct making *making, const struct pawl_dependency_row *found)
+{
+    struct pawl_task_row *task = making->entry->row;
+    struct pawl_dependency_row *row = pawl_step_take(step, sizeof *row);
+    if (row == NULL) return;
+    *row = *found;
+    row->on = making->key;
+    pawl_set_append(&step->set, PAWL_APPEND_DEPENDENCY_FOUND, row);
+    task->has_dependents = true;
+    task->has_new_dependents = true;
+}
+
+/* Those that were waiting for a task with this very id: in the table, and from earlier in this step. */
 static void meet_awaiting(struct pawl_step *step, struct making *making)
 {
-    const struct pawl_task_new *ask = making->member->ask;
-    if (ask->id.len == 0) return;
-    struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_AWAITED, 0, ask->id, 0, 0);
+    struct pawl_str id = making->member->ask->id;
+    if (id.len == 0) return;
+    struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_AWAITED, 0, id, 0, 0);
     if (list == NULL || !list->is_loaded) return;
     const struct pawl_rows *rows = list->row;
-    struct pawl_task_row *task = making->entry->row;
     for (size_t i = 0; i < rows->count; i++) {
-        struct pawl_dependency_row *row = pawl_step_take(step, sizeof *row);
-        if (row == NULL) return;
-        *row = ((const struct pawl_dependency_row *)rows->rows)[i];
-        row->on = making->key;
-        pawl_set_append(&step->set, PAWL_APPEND_DEPENDENCY_FOUND, row);
-        task->has_dependents = true;
-        task->has_new_dependents = true;
+        meet_one(step, making, &((const struct pawl_dependency_row *)rows->rows)[i]);
+    }
+    const struct pawl_append *added = &step->set.appends[PAWL_APPEND_DEPENDENCY];
+    for (size_t i = 0; i < added->count; i++) {
+        const struct pawl_dependency_row *row = ((struct pawl_dependency_row *const *)added->items)[i];
+        if (row->on == 0 && pawl_str_equal(row->on_id, id)) meet_one(step, making, row);
     }
 }
 

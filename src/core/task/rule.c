@@ -47,6 +47,8 @@ enum pawl_code pawl_task_find_own(struct pawl_step *step, struct pawl_command *c
     if (code != PAWL_OK) return code;
     const struct pawl_task_row *task = (*out)->row;
     if (command->expected_version == 0 || command->expected_version == task->version) return PAWL_OK;
+    /* what was accepted may be said again, though its first saying has moved the version on */
+    if (pawl_outcome_is_repeat(command, task)) return PAWL_OK;
     return pawl_error_set(&command->err, PAWL_CONFLICT,
                           "task %.*s is at version %" PRId64 ", not %" PRId64,
                           PAWL_STR_ARG(task->id), task->version, command->expected_version);
