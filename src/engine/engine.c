@@ -355,7 +355,11 @@ enum pawl_code pawl_step(struct pawl *pawl, int64_t *next_at_boot_ms, struct paw
         return pawl_error_set(err, PAWL_MISUSE, "pawl_step is for driven handles");
     }
     (void)pthread_mutex_lock(&pawl->driving);
-    if (pawl->turn != NULL) pawl_turn_settle(pawl->turn);
+    if (pawl->turn != NULL) {
+        pawl_turn_settle(pawl->turn);
+    } else {
+        (void)pawl_store_bell_drain(pawl->store); /* the step reads everything anew all the same */
+    }
     run_driven(pawl);
     bool has_more = pawl->backlog.count > 0 || pawl->incoming.count > 0 || pawl->caused_count > 0;
     int64_t at = has_more ? boot_now(pawl) : wake_at(pawl);

@@ -602,7 +602,7 @@ void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_p
     enum pawl_code code = PAWL_BUSY;
     for (int race = 0; race < RACES_MAX && code == PAWL_BUSY; race++) {
         code = try_once(pawl, list, with_parked, list->count <= 1, &err);
-        if (pawl->turn != NULL) break; /* SQLite: BUSY is a turn that did not come */
+        if (!pawl_store_was_race(pawl->store)) break;
     }
     if (code == PAWL_OK) {
         pawl->no_step_until_boot_ms = 0; /* what was wrong is over: timers are on time again */
