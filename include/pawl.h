@@ -242,7 +242,8 @@ struct pawl_options {
     const struct pawl_env *env; /* NULL = the real world */
     const struct pawl_listener *listeners; /* copied */
     size_t listener_count;
-    /* called once for every completion this handle's steps commit, after the commit; may be NULL */
+    /* called once for every completion this handle's steps commit, after the commit and before the call that
+     * caused it returns; may be NULL. It may look at the store; changing it from here is PAWL_MISUSE. */
     void (*on_completed)(void *self, struct pawl_str title, struct pawl_str result_start);
     void *on_completed_self;
     /* structured log events as one logfmt line each; NULL = no log */

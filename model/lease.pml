@@ -56,7 +56,7 @@
 #define DUE_FIRST false
 #elif defined(RENEW_REVIVES)      /* a renewal is applied before what is due, and does not look at the lease end */
 #define DUE_FIRST (op != RENEW)
-#elif defined(GRANT_BEFORE_FENCE) /* a claim is applied before what is due, and sees what is due as free */
+#elif defined(GRANT_BEFORE_FENCE) /* a claim is applied before what is due, and takes over a lease that is over */
 #define DUE_FIRST (op != CLAIM)
 #else
 #define DUE_FIRST true
@@ -136,7 +136,7 @@
 #define MARGIN 1
 #endif
 
-/* COUNT_FROM_ANSWER, COUNT_FROM_REPEAT, ANY_ANSWER, ACK_BEFORE_COMMIT, NO_PROBE: where they are used. */
+/* ACK_BEFORE_COMMIT, NO_PROBE, OLD_REQUEST, COUNT_FROM_ANSWER, COUNT_FROM_REPEAT, ANY_ANSWER: where they are used. */
 
 /* ---- Sizes --------------------------------------------------------------------------------------------- */
 
@@ -199,6 +199,8 @@ bool alive[WORKERS];        /* the worker's execution runs */
 #define IS_TERMINAL(s) (s == COMPLETED || s == FAILED || s == CANCELLED || s == DEAD_LETTER)
 #define IS_FINAL(s) (s == COMPLETED || s == CANCELLED)
 
+#define SHOW_ROW printf("      row: %e, owner %d, epoch %d, retries %d\n", state, owner, epoch, retries)
+
 /* ---- What the check knows and the code does not ------------------------------------------------------------- */
 
 byte granted;               /* the newest epoch that was granted */
@@ -239,7 +241,11 @@ byte on_way[WORKERS];
 /* An answer that nobody waits for any more comes to a closed socket. One that tells a worker nothing it would
  * act upon need not be written down. */
 #ifdef CLOCKS
+#ifdef ANY_ANSWER           /* the answer to an older renewal is taken for the answer to the newest */
+#define SAME_REQUEST (op == RENEW || asking[who] == id)
+#else
 #define SAME_REQUEST (asking[who] == id)
+#endif
 #define TELLS_NEWS (code != NONE)
 #else
 #define SAME_REQUEST (op != CLAIM || asking[who] == id)
@@ -448,6 +454,9 @@ inline end_step(by_operator)
     assert(!IS_TERMINAL(was) || state == was || (by_operator && epoch > was_epoch));
     assert(retries <= BUDGET || IS_TERMINAL(state));
     assert(was == ABSENT || state != ABSENT);
+#ifdef NEVER                /* must fail: shows that the state is reached, so that the rest is not said of nothing */
+    assert(state != NEVER);
+#endif
     was = ABSENT;
     was_epoch = 0;
     was_due = false
@@ -462,12 +471,6 @@ inline command()
     :: op == STOPPED -> stopped()
     :: else -> tell()
     fi;
-#ifdef GRANT_BEFORE_FENCE
-    if
-    :: op == CLAIM && was_due -> right = false; fence()
-    :: else
-    fi;
-#endif
     assert(code != GRANT || (state == RUNNING && owner == who && epoch == e));
     end_step(false)
 }
@@ -497,13 +500,16 @@ end:
         fi;
         op2 = NOTHING; who2 = 0; e2 = 0; id2 = 0;
         if
-        :: FAULT -> GONE(who)               /* lost, or killed before the commit: nothing has changed */
+        :: FAULT -> GONE(who);              /* lost, or killed before the commit: nothing has changed */
+            printf("lost: %e of worker %d, epoch %d, request %d\n", op, who, e, id)
 #ifdef ACK_BEFORE_COMMIT
         :: nfull(answer[who]) && LISTENS && op == COMPLETE -> answer[who]!op, OK, e, id
 #endif
-        :: d_step { command() };
+        :: d_step {
+            command();
+            printf("step: %e of worker %d, epoch %d, request %d: %e\n", op, who, e, id, code); SHOW_ROW };
             if
-            :: FAULT -> GONE(who)           /* killed after it, or the answer is lost */
+            :: FAULT -> GONE(who); printf("lost: that answer\n")      /* or killed after the commit */
             :: nfull(answer[who]) && LISTENS && TELLS_NEWS -> answer[who]!op, code, e, id
             :: full(answer[who]) || !LISTENS || !TELLS_NEWS -> GONE(who)
             fi
@@ -526,20 +532,23 @@ proctype Timers()
 end:
     do
 #ifndef NO_EXPIRY
-    :: d_step { state == RUNNING && over -> begin_step(); end_step(false) }
+    :: d_step { state == RUNNING && over -> begin_step(); end_step(false); printf("timer: lease end\n"); SHOW_ROW }
 #endif
     :: d_step { state == RUNNING && !over && wish == CANCEL ->      /* the wish's deadline */
-        begin_step(); epoch++; move_to(CANCELLED); end_step(false) }
+        begin_step(); epoch++; move_to(CANCELLED); end_step(false);
+        printf("timer: deadline of a cancel\n"); SHOW_ROW }
 
 #if !defined(SUPERVISED) && !defined(CLOCKS)
     :: atomic { FAULT_IF(state == RUNNING && !over) ->              /* the attempt's time is up */
-        d_step { begin_step(); charge(); epoch++; come_back(); end_step(false) } }
+        d_step { begin_step(); charge(); epoch++; come_back(); end_step(false) };
+        printf("timer: attempt time-out\n"); SHOW_ROW }
 #endif
 
 #ifdef SUPERVISED
     /* The probe looks at the lock outside any step, so what it finds comes late and is judged like a command. */
 #ifndef NO_PROBE
-    :: d_step { state == RECOVERY_PENDING && !LOCKED(epoch) && found == 0 -> found = epoch }
+    :: d_step { state == RECOVERY_PENDING && !LOCKED(epoch) && found == 0 ->
+        found = epoch; printf("probe: nothing runs under epoch %d\n", found) }
 #endif
     :: d_step { found > 0 ->
         begin_step();
@@ -547,6 +556,7 @@ end:
         :: state == RECOVERY_PENDING && PROOF_FITS(found) -> requeue()
         :: else
         fi;
+        printf("step: proof for epoch %d\n", found); SHOW_ROW;
         found = 0;
         end_step(false) }
 #endif
@@ -568,12 +578,13 @@ end:
     :: d_step {
         IN_TIME(0) && IN_TIME(1) && left + counted[0] + counted[1] + remains[0] + remains[1] > 0 ->
         if
-        :: left == 1 && state == RUNNING -> over = true; right = false
+        :: left == 1 && state == RUNNING -> over = true; right = false; printf("clock: the lease is over\n")
         :: else
         fi;
         COUNT_DOWN(left);
         COUNT_DOWN(counted[0]); COUNT_DOWN(remains[0]);
-        COUNT_DOWN(counted[1]); COUNT_DOWN(remains[1]) }
+        COUNT_DOWN(counted[1]); COUNT_DOWN(remains[1]);
+        printf("tick: %d left; workers count %d and %d\n", left, remains[0], remains[1]) }
     od
 }
 
@@ -591,13 +602,15 @@ proctype Clock()
 {
 end:
     do
-    :: d_step { state == RUNNING && !over && !IS_KEPT -> over = true; right = false }
+    :: d_step { state == RUNNING && !over && !IS_KEPT ->
+        over = true; right = false; printf("clock: the lease is over\n") }
 #ifdef LIVE_DONE
-    :: d_step { state == RUNNING && !over && IS_KEPT && faults > 0 -> faults--; over = true; right = false }
+    :: d_step { state == RUNNING && !over && IS_KEPT && faults > 0 -> 
+        faults--; over = true; right = false; printf("clock: the lease is over\n") }
 #endif
 #ifdef SUPERVISED
-    :: orphan[0] > 0 -> orphan[0] = 0
-    :: orphan[1] > 0 -> orphan[1] = 0
+    :: d_step { orphan[0] > 0 -> orphan[0] = 0; printf("orphan of worker 0 ends\n") }
+    :: d_step { orphan[1] > 0 -> orphan[1] = 0; printf("orphan of worker 1 ends\n") }
 #endif
     od
 }
@@ -606,7 +619,8 @@ end:
 
 /* ---- Workers -------------------------------------------------------------------------------------------------------- */
 
-#define SEND(word, e, id) request!!word, w, e, id; SENT(w)
+#define SEND(word, e, id) request!!word, w, e, id; SENT(w); \
+    printf("worker %d: sends %e, epoch %d, request %d\n", w, word, e, id)
 
 /* Answers to what is asked no more. */
 inline hang_up()
@@ -655,6 +669,7 @@ inline end_work()
 /* The execution ends with its worker, or outlives it. */
 inline crash()
 {
+    printf("worker %d: crashes\n", w);
 #ifdef SUPERVISED
     if
     :: alive[w] && orphan[w] == 0 -> orphan[w] = lock[w]
@@ -681,9 +696,14 @@ ask:
         GONE(w);
         if
         :: code == GRANT -> e = x; heeded[w] = e; break
+#ifdef OLD_REQUEST          /* whoever was told that there is nothing asks again under the same request id */
+        :: code == NONE -> hang_up()
+#else
         :: code == NONE -> asking[w] = 0; hang_up()
+#endif
         fi }
-    :: atomic { FAULT_IF(asking[w] > 0) -> start_anew() }    /* gives up, or crashes */
+    :: atomic { FAULT_IF(asking[w] > 0) ->                  /* gives up, or crashes */
+        printf("worker %d: gives up\n", w); start_anew() }
     od;
 
     /* A grant may have lain unheard until its lease was over and the task given to another. Whoever runs supervised
@@ -708,6 +728,7 @@ ask:
         :: else -> start_anew(); goto ask
         fi;
 #endif
+        printf("worker %d: works under epoch %d\n", w, e);
         assert(EXECUTIONS <= 1)
     };
 
@@ -837,7 +858,7 @@ end:
 #endif
         :: else
         fi;
-        d_step { end_step(true) } }
+        d_step { printf("operator\n"); SHOW_ROW; end_step(true) } }
     od
 }
 

@@ -46,7 +46,9 @@ enum pawl_code pawl_cli_open(struct pawl_cli *cli, const struct pawl_options *op
     with.store = cli->store;
     with.must_exist = !creates;
     with.no_timers = (takes & PAWL_HAS_TIMERS) == 0;
-    return pawl_open(&cli->pawl, &with, &cli->err);
+    code = pawl_open(&cli->pawl, &with, &cli->err);
+    if (code != PAWL_NOT_FOUND) return code;
+    return pawl_error_set(&cli->err, code, "%s; `pawl task add` makes it", cli->err.text);
 }
 
 enum pawl_code pawl_cli_begin(struct pawl_cli *cli)

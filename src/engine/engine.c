@@ -327,20 +327,56 @@ static void run_driven(struct pawl *pawl)
     pawl_engine_step(pawl, &list, false);
 }
 
+enum pawl_code pawl_engine_enter(struct pawl *pawl, struct pawl_error *err)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    bool is_open = !pawl->is_stopping;
+    if (is_open) pawl->call_count++;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    return is_open ? PAWL_OK : pawl_error_set(err, PAWL_BUSY, "the handle is being closed");
+}
+
+void pawl_engine_leave(struct pawl *pawl)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    if (--pawl->call_count == 0 && pawl->is_stopping) (void)pthread_cond_broadcast(&pawl->changed);
+    (void)pthread_mutex_unlock(&pawl->lock);
+}
+
+/* The completion hook runs within a step: what it asks for would wait for itself. */
+static enum pawl_code misuse_in_hook(struct pawl_error *err)
+{
+    return pawl_error_set(err, PAWL_MISUSE, "on_completed may look, but not change anything");
+}
+
+static enum pawl_code ask_driven(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err)
+{
+    if (pthread_mutex_lock(&pawl->driving) == EDEADLK) return misuse_in_hook(err);
+    pawl_engine_add(pawl, request);
+    while (!request->is_answered) run_driven(pawl);
+    (void)pthread_mutex_unlock(&pawl->driving);
+    pawl_listening_tell_now(pawl->listening);
+    return PAWL_OK;
+}
+
+static enum pawl_code ask_thread(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err)
+{
+    if (pthread_equal(pthread_self(), pawl->thread)) return misuse_in_hook(err);
+    if (!hand_over(pawl, request)) {
+        return pawl_error_set(err, PAWL_BUSY, "the handle is being closed");
+    }
+    while (sem_wait(&request->answered) != 0 && errno == EINTR) {
+    }
+    return PAWL_OK;
+}
+
 enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err)
 {
-    if (pawl->is_driven) {
-        (void)pthread_mutex_lock(&pawl->driving);
-        pawl_engine_add(pawl, request);
-        while (!request->is_answered) run_driven(pawl);
-        (void)pthread_mutex_unlock(&pawl->driving);
-    } else {
-        if (!hand_over(pawl, request)) {
-            return pawl_error_set(err, PAWL_BUSY, "the handle is being closed");
-        }
-        while (sem_wait(&request->answered) != 0 && errno == EINTR) {
-        }
-    }
+    enum pawl_code code = pawl_engine_enter(pawl, err);
+    if (code != PAWL_OK) return code;
+    code = pawl->is_driven ? ask_driven(pawl, request, err) : ask_thread(pawl, request, err);
+    pawl_engine_leave(pawl);
+    if (code != PAWL_OK) return code; /* it was not handed over */
     (void)sem_destroy(&request->answered);
     if (err != NULL && request->command.code != PAWL_OK) {
         *err = request->command.err;
@@ -354,16 +390,20 @@ enum pawl_code pawl_step(struct pawl *pawl, int64_t *next_at_boot_ms, struct paw
     if (pawl == NULL || !pawl->is_driven) {
         return pawl_error_set(err, PAWL_MISUSE, "pawl_step is for driven handles");
     }
-    (void)pthread_mutex_lock(&pawl->driving);
-    if (pawl->turn != NULL) {
-        pawl_turn_settle(pawl->turn);
-    } else {
-        (void)pawl_store_bell_drain(pawl->store); /* the step reads everything anew all the same */
+    enum pawl_code code = pawl_engine_enter(pawl, err);
+    if (code != PAWL_OK) return code;
+    if (pthread_mutex_lock(&pawl->driving) == EDEADLK) {
+        pawl_engine_leave(pawl);
+        return misuse_in_hook(err);
     }
+    if (pawl->turn != NULL) pawl_turn_settle(pawl->turn);
+    if (pawl->turn == NULL) (void)pawl_store_bell_drain(pawl->store); /* pawl_wait_fd is quiet again */
     run_driven(pawl);
     bool has_more = pawl->backlog.count > 0 || pawl->incoming.count > 0 || pawl->caused_count > 0;
     int64_t at = has_more ? boot_now(pawl) : wake_at(pawl);
     (void)pthread_mutex_unlock(&pawl->driving);
+    pawl_listening_tell_now(pawl->listening);
+    pawl_engine_leave(pawl);
     if (next_at_boot_ms != NULL) *next_at_boot_ms = at;
     return PAWL_OK;
 }
@@ -459,7 +499,11 @@ enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *options, 
     pawl->on_completed = options->on_completed;
     pawl->on_completed_self = options->on_completed_self;
     (void)pthread_mutex_init(&pawl->lock, NULL);
-    (void)pthread_mutex_init(&pawl->driving, NULL);
+    pthread_mutexattr_t checked; /* whoever holds it and asks again is told */
+    (void)pthread_mutexattr_init(&checked);
+    (void)pthread_mutexattr_settype(&checked, PTHREAD_MUTEX_ERRORCHECK);
+    (void)pthread_mutex_init(&pawl->driving, &checked);
+    (void)pthread_mutexattr_destroy(&checked);
     (void)pthread_mutex_init(&pawl->read_lock, NULL);
     pthread_condattr_t monotonic;
     (void)pthread_condattr_init(&monotonic);
@@ -490,6 +534,9 @@ void pawl_close(struct pawl *pawl)
         (void)pthread_join(pawl->thread, NULL);
     }
     pawl_listening_close(pawl->listening);
+    (void)pthread_mutex_lock(&pawl->lock);
+    while (pawl->call_count > 0) (void)pthread_cond_wait(&pawl->changed, &pawl->lock);
+    (void)pthread_mutex_unlock(&pawl->lock);
     pawl_reader_close(pawl->reader);
     pawl_turn_close(pawl->turn);
     pawl_store_close(pawl->store);

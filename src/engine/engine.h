@@ -71,6 +71,7 @@ struct pawl {
     bool is_sleeping;              /* the engine has to be woken by wake_fd */
     bool is_stopping;
     bool waits_no_more;            /* pawl_stop_waiting */
+    int32_t call_count;            /* public calls under way: closing waits for them to leave */
     int wake_fd;                   /* eventfd */
     int timer_fd;                  /* timerfd on the boot clock */
     pthread_t thread;
@@ -104,6 +105,12 @@ struct pawl {
 /* Hands a checked command over and waits for its answer: its code, with *err filled. */
 enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err);
 
+/* Around all that a public call does with the handle, so that it is not closed under it.
+ *
+ *   fails  PAWL_BUSY  the handle is being closed; then there is nothing to leave */
+enum pawl_code pawl_engine_enter(struct pawl *pawl, struct pawl_error *err);
+void pawl_engine_leave(struct pawl *pawl);
+
 /* Driven handles, for simulation: hands over without running anything; pawl_step answers. */
 void pawl_engine_add(struct pawl *pawl, struct pawl_request *request);
 
@@ -116,6 +123,10 @@ void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_p
 
 /* Sets code and sentence, and wakes the caller. The request is gone for the engine after that. */
 void pawl_request_answer(struct pawl_request *request, enum pawl_code code, const struct pawl_error *err);
+
+/* Writes a line of the log for each event of a committed step. */
+void pawl_engine_log(const struct pawl_log *log, const struct pawl_append *events,
+                     struct pawl_arena *scratch);
 
 /* Whether a call may wait; false after pawl_stop_waiting. */
 bool pawl_engine_may_wait(struct pawl *pawl);

@@ -1,5 +1,5 @@
-/* Live listeners: told of committed events, in order, from a bounded queue, on a thread of their own, so that
- * a slow or failing one harms neither an operation nor the store. */
+/* Live listeners: told of committed events, in order, each from a bounded queue and on a thread of its own, so
+ * that a slow or failing one harms neither an operation nor another listener. */
 #ifndef PAWL_ENGINE_LISTEN_H
 #define PAWL_ENGINE_LISTEN_H
 
@@ -8,13 +8,15 @@
 
 struct pawl_listening;
 
-/* has_thread: whether they are told on a thread; else at once, by whoever runs the step. */
+/* has_threads: whether each is told on a thread of its own; else by pawl_listening_tell_now. */
 enum pawl_code pawl_listening_open(struct pawl_listening **out, const struct pawl_listener *listeners,
-                                   size_t count, bool has_thread, struct pawl_error *err);
+                                   size_t count, bool has_threads, struct pawl_error *err);
 void pawl_listening_close(struct pawl_listening *listening); /* takes NULL; what waits is told first */
 
-/* Tells of the committed events of a step. Without memory they are dropped, and the next one has a gap. */
+/* Queues the committed events of a step. Without memory they are dropped, and the next one has a gap. */
 void pawl_listening_tell(struct pawl_listening *listening, const struct pawl_append *events,
                          struct pawl_str store_id);
+/* Without threads: tells all that waits, on the caller's. Not under a lock: listeners may call back. */
+void pawl_listening_tell_now(struct pawl_listening *listening); /* takes NULL */
 
 #endif

@@ -15,18 +15,21 @@ static struct pawl_reader *take_reader(struct pawl *pawl, enum pawl_code *code, 
         *code = pawl_error_set(err, PAWL_MISUSE, "pawl: is NULL");
         return NULL;
     }
+    *code = pawl_engine_enter(pawl, err);
+    if (*code != PAWL_OK) return NULL;
     (void)pthread_mutex_lock(&pawl->read_lock);
-    *code = PAWL_OK;
     if (pawl->reader == NULL) *code = pawl_reader_open(&pawl->reader, &pawl->store_options, err);
     if (*code == PAWL_OK) return pawl->reader;
     pawl->reader = NULL;
     (void)pthread_mutex_unlock(&pawl->read_lock);
+    pawl_engine_leave(pawl);
     return NULL;
 }
 
 static void give_reader(struct pawl *pawl)
 {
     (void)pthread_mutex_unlock(&pawl->read_lock);
+    pawl_engine_leave(pawl);
 }
 
 static enum pawl_code need(bool is_given, struct pawl_error *err)
@@ -133,6 +136,14 @@ static enum pawl_code open_consumer(struct pawl *pawl, struct pawl_str name, str
     return code != PAWL_OK ? code : pawl_engine_ask(pawl, &request, err);
 }
 
+static bool is_closing(struct pawl *pawl)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    bool is_stopping = pawl->is_stopping;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    return is_stopping;
+}
+
 static uint64_t change_count(struct pawl *pawl)
 {
     (void)pthread_mutex_lock(&pawl->lock);
@@ -160,6 +171,36 @@ static bool wait_for_change(struct pawl *pawl, uint64_t seen, const struct times
     return is_changed;
 }
 
+/* Reads again after each change until there is something, the time is up, or nobody is to wait any more. */
+static enum pawl_code read_and_wait(struct pawl *pawl, struct pawl_str consumer, int32_t limit,
+                                    int64_t wait_ms, struct pawl_arena *keep, struct pawl_events *out,
+                                    struct pawl_error *err)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(wait_ms / 1000);
+    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    for (;;) {
+        uint64_t seen = change_count(pawl);
+        struct pawl_events events = {0};
+        enum pawl_code code = read_consumer(pawl, consumer, limit, keep, &events, err);
+        if (code == PAWL_NOT_FOUND) {
+            code = open_consumer(pawl, consumer, err);
+            if (code == PAWL_OK) code = read_consumer(pawl, consumer, limit, keep, &events, err);
+        }
+        bool is_empty = code == PAWL_OK && events.count == 0;
+        bool waits = is_empty && wait_ms > 0 && !pawl->is_driven;
+        if (waits && wait_for_change(pawl, seen, &until)) continue;
+        if (waits && is_closing(pawl)) return pawl_error_set(err, PAWL_BUSY, "the handle is being closed");
+        if (code == PAWL_OK) *out = events;
+        return code;
+    }
+}
+
 enum pawl_code pawl_consumer_read(struct pawl *pawl, struct pawl_str consumer, int32_t limit,
                                   int64_t wait_ms, struct pawl_arena *keep, struct pawl_events *out,
                                   struct pawl_error *err)
@@ -171,23 +212,9 @@ enum pawl_code pawl_consumer_read(struct pawl *pawl, struct pawl_str consumer, i
         return pawl_error_set(err, PAWL_INVALID, "wait_ms: %lld is not from 0 to %d", (long long)wait_ms,
                               PAWL_WAIT_MS_MAX);
     }
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(wait_ms / 1000);
-    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    for (;;) {
-        uint64_t seen = change_count(pawl);
-        enum pawl_code code = read_consumer(pawl, consumer, limit, keep, out, err);
-        if (code == PAWL_NOT_FOUND) {
-            code = open_consumer(pawl, consumer, err);
-            if (code == PAWL_OK) code = read_consumer(pawl, consumer, limit, keep, out, err);
-        }
-        bool is_empty = code == PAWL_OK && out->count == 0;
-        if (!is_empty || wait_ms == 0 || pawl->is_driven) return code;
-        if (!wait_for_change(pawl, seen, &until)) return PAWL_OK;
-    }
+    enum pawl_code code = pawl_engine_enter(pawl, err);
+    if (code != PAWL_OK) return code;
+    code = read_and_wait(pawl, consumer, limit, wait_ms, keep, out, err);
+    pawl_engine_leave(pawl);
+    return code;
 }

@@ -319,7 +319,8 @@ static enum pawl_code run_transaction(struct transaction *t, bool with_parked, b
         code = run_half(t, &t->claims, is_last_chance, err);
         if (code == PAWL_OK) code = pawl_store_save(pawl->store, &t->step.set, err);
     }
-    if (code == PAWL_OK && pawl->listening != NULL) code = name_queues(t, err);
+    bool has_ears = pawl->listening != NULL || pawl->log.write != NULL;
+    if (code == PAWL_OK && has_ears) code = name_queues(t, err);
     t->head.next_key = t->step.next_key;
     if (code == PAWL_OK) code = pawl_store_commit(pawl->store, &t->step.set, &t->head, err);
     if (code != PAWL_OK && code != PAWL_UNKNOWN_OUTCOME) pawl_store_rollback(pawl->store);
@@ -417,6 +418,7 @@ static void tell_the_world(struct transaction *t)
     pawl->change_count++;
     (void)pthread_cond_broadcast(&pawl->changed);
     (void)pthread_mutex_unlock(&pawl->lock);
+    pawl_engine_log(&pawl->log, &t->step.set.appends[PAWL_APPEND_EVENT], pawl->arena);
     if (pawl->on_completed != NULL) call_on_completed(t);
     pawl_listening_tell(pawl->listening, &t->step.set.appends[PAWL_APPEND_EVENT],
                         pawl_str_of(pawl->store_id));

@@ -28,7 +28,8 @@ struct pawl_claimer {
     struct pawl_claim_answer answer;
     struct pawl_grant grants[PAWL_WORKER_SLOTS_MAX]; /* their texts are in arena */
     char request_id[PAWL_UUID_BYTES_MAX + 1];
-    bool has_request_id; /* of a claim whose answer did not come */
+    bool has_request_id;         /* of a claim whose answer did not come */
+    int64_t first_asked_boot_ms; /* when it was asked first */
 
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t changed;
@@ -46,29 +47,20 @@ static void make_request_id(struct pawl_claimer *claimer)
     claimer->has_request_id = true;
 }
 
-/* Whether so much time has gone since the claim was asked for that the lease, which began somewhere
- * on the way, can not be counted from then. */
-static bool is_late(const struct pawl_claim_answer *answer, int64_t lease_ms)
-{
-    return pawl_worker_boot_ms() - answer->asked_boot_ms > lease_ms / 10;
-}
-
-/* A claim may have waited before it was granted. Renewing at once gives leases a known beginning;
- * those that are lost already are left out. If that fails, the old beginning is the safe one. */
+/* Of grants that were made at an earlier try it is not known since when their leases run. Renewing
+ * them gives them a known beginning; those that are lost already are left out. If that fails, they
+ * count from before the first try. */
 static void renew_grants(struct pawl_claimer *claimer)
 {
     struct pawl_claim_answer *answer = &claimer->answer;
     struct pawl_fence fences[PAWL_WORKER_SLOTS_MAX];
     struct pawl_renewal renewals[PAWL_WORKER_SLOTS_MAX];
     size_t count = answer->count;
-    bool any_late = false;
-    for (size_t i = 0; i < count; i++) {
-        fences[i] = claimer->grants[i].fence;
-        any_late |= is_late(answer, claimer->grants[i].lease_ms);
-    }
-    if (!any_late) return;
+    for (size_t i = 0; i < count; i++) fences[i] = claimer->grants[i].fence;
+    answer->asked_boot_ms = claimer->first_asked_boot_ms;
     int64_t asked_boot_ms = pawl_worker_boot_ms();
-    if (pawl_lease_renew(claimer->pawl, fences, count, 0, renewals, NULL) != PAWL_OK) return;
+    enum pawl_code code = pawl_lease_renew(claimer->pawl, fences, count, 0, renewals, NULL);
+    if (code != PAWL_OK) return;
     answer->asked_boot_ms = asked_boot_ms;
     answer->count = 0;
     for (size_t i = 0; i < count; i++) {
@@ -80,20 +72,27 @@ static void claim(struct pawl_claimer *claimer)
 {
     struct pawl_claim_answer *answer = &claimer->answer;
     struct pawl_claimed claimed = {0};
+    bool is_repeat = claimer->has_request_id;
     *answer = (struct pawl_claim_answer){0};
     pawl_arena_reset(claimer->arena);
-    if (!claimer->has_request_id) make_request_id(claimer);
+    int64_t asked_boot_ms = pawl_worker_boot_ms();
+    if (!is_repeat) {
+        make_request_id(claimer);
+        claimer->first_asked_boot_ms = asked_boot_ms;
+    }
     claimer->ask.request_id = pawl_str_of(claimer->request_id);
-    answer->asked_boot_ms = pawl_worker_boot_ms();
     answer->code =
         pawl_task_claim(claimer->pawl, &claimer->ask, claimer->arena, &claimed, &answer->err);
+    /* Where nothing was committed, now or at a try before, there is nothing to get back. */
+    bool is_void = answer->code == PAWL_BUSY && !is_repeat;
+    if (answer->code == PAWL_OK || is_void) claimer->has_request_id = false;
     if (answer->code != PAWL_OK) return;
-    claimer->has_request_id = false;
     pawl_assert(claimed.count <= (size_t)claimer->ask.max);
     for (size_t i = 0; i < claimed.count; i++) claimer->grants[i] = claimed.grants[i];
-    answer->count = claimed.count;
     answer->grants = claimer->grants;
-    if (claimed.count > 0) renew_grants(claimer);
+    answer->count = claimed.count;
+    answer->asked_boot_ms = asked_boot_ms + claimed.waited_ms;
+    if (is_repeat && claimed.count > 0) renew_grants(claimer);
 }
 
 static void *claimer_run(void *self)

@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 enum {
-    /* How long a claim waits for a task: as long as a drain may have to wait for the claim. */
-    CLAIM_WAIT_MS = 1000,
+    /* How long a claim waits for a task; the end of the worker ends the wait. */
+    CLAIM_WAIT_MS = PAWL_WAIT_MS_MAX,
     /* The same while commands run and the worker is to end once nothing is left. */
     CLAIM_WAIT_BRIEF_MS = 100,
     CLAIM_RETRY_MS_MIN = 100,
@@ -331,6 +331,7 @@ static void hear_signals(struct worker *worker)
                        PAWL_INT("running", worker->slot_count - free_count(worker)));
         int64_t now_boot_ms = pawl_worker_boot_ms();
         worker->claims_are_over = true;
+        pawl_stop_waiting(worker->options->pawl);
         worker->is_hurried = worker->is_draining; /* the second one */
         if (!worker->is_draining) worker->drain_until_boot_ms = now_boot_ms + worker->grace_ms;
         if (worker->is_hurried) worker->drain_until_boot_ms = now_boot_ms;

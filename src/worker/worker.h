@@ -39,7 +39,8 @@ struct pawl_worker_options { /* all borrowed until the worker has ended */
 
 /* Works until it is told to end: SIGINT or SIGTERM, or as the options say. Then running commands
  * may end by themselves within the grace; after it they are stopped and their tasks given back,
- * uncounted. A second signal does that at once. SIGCHLD must be blocked in all threads.
+ * uncounted. A second signal does that at once. SIGCHLD must be blocked in all threads. After a
+ * signal the handle does not wait any more (pawl_stop_waiting).
  *
  *   fails  PAWL_NOT_FOUND  there is no such program or folder; nothing was claimed
  *          what a claim fails with, if asking again cannot help; tasks in hand were finished first

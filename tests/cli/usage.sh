@@ -145,7 +145,7 @@ test_that "--db wins over PAWL_DB, and both over the default" named_place
 
 missing_store()
 {
-    run task list; refuses 3 NOT_FOUND ''
+    run task list; refuses 3 NOT_FOUND 'there is no .*pawl.db; `pawl task add` makes it'
     run task get x; refuses 3 NOT_FOUND ''
     [ ! -e "$PAWL_DB" ]
 }
@@ -153,7 +153,7 @@ test_that "looking into a store that is not there is NOT_FOUND and makes none" m
 
 bad_store()
 {
-    run task list --db http://x; refuses 2 INVALID 'a file or postgres://'
+    run task list --db mysql://x; refuses 2 INVALID 'a file or postgres://'
     run task list --db ''; refuses 2 INVALID '--db is empty'
     echo 'this is no database, and it is long enough for one' >text.db
     cp text.db copy.db

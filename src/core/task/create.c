@@ -9,6 +9,9 @@
 #include "core/task/retry.h"
 
 static const struct pawl_str none = {0};
+/* Two clocks that were read one after the other, each rounded to a millisecond. */
+enum { CLOCKS_AGREE_MS = 2 };
+
 static const struct pawl_str default_queue = PAWL_STR_INIT("default");
 
 /* A member on its way: what was found for it, and the row that becomes of it. */
@@ -102,7 +105,9 @@ static int64_t start_of(const struct pawl_step *step, const struct pawl_task_new
     int64_t at_ms = ask->delay_ms > 0 ? step->now_ms + ask->delay_ms : 0;
     if (ask->run_at_ms != 0) {
         /* calendar time: carried over to the store's clock, which a step of the wall does not move */
-        int64_t calendar_ms = ask->run_at_ms + (step->now_ms - step->wall_ms);
+        int64_t ahead_ms = step->now_ms - step->wall_ms;
+        bool agrees = ahead_ms >= -CLOCKS_AGREE_MS && ahead_ms <= CLOCKS_AGREE_MS;
+        int64_t calendar_ms = ask->run_at_ms + (agrees ? 0 : ahead_ms);
         if (calendar_ms > at_ms) at_ms = calendar_ms;
     }
     return at_ms > step->now_ms ? at_ms : 0;

@@ -7,6 +7,8 @@
 #include "base/str.h"
 #include "core/limits.h"
 
+#include <string.h>
+
 static const struct pawl_str none = {0};
 
 static bool is_bad_end(const struct pawl_task_row *task)
@@ -14,13 +16,13 @@ static bool is_bad_end(const struct pawl_task_row *task)
     return pawl_task_state_is_terminal(task->state) && task->state != PAWL_TASK_COMPLETED;
 }
 
-static void close_dependency(struct pawl_step *step, const struct pawl_dependency_row *dependency,
+static void close_dependency(struct pawl_step *step, struct pawl_dependency_row *dependency,
                              struct pawl_task_row *task)
 {
     struct pawl_dependency_row *done = pawl_step_take(step, sizeof *done);
     if (done == NULL) return;
+    dependency->is_open = false;
     *done = *dependency;
-    done->is_open = false;
     pawl_set_append(&step->set, PAWL_APPEND_DEPENDENCY_DONE, done);
     task->open_dependencies--;
 }
@@ -51,8 +53,7 @@ static void unblock(struct pawl_step *step, struct pawl_task_row *task, int64_t 
 
 /* The dependency can no longer complete by itself. */
 static void apply_policy(struct pawl_step *step, struct pawl_entry *entry,
-                         const struct pawl_dependency_row *dependency,
-                         const struct pawl_task_row *ended)
+                         struct pawl_dependency_row *dependency, const struct pawl_task_row *ended)
 {
     const struct pawl_task_row *before = entry->row;
     if (before->dependency_policy == PAWL_DEPENDENCY_BLOCK && before->blocked_by != 0) return;
@@ -78,7 +79,7 @@ static void apply_policy(struct pawl_step *step, struct pawl_entry *entry,
 }
 
 static void tell_one(struct pawl_step *step, struct pawl_entry *entry,
-                     const struct pawl_dependency_row *dependency, const struct pawl_task_row *on)
+                     struct pawl_dependency_row *dependency, const struct pawl_task_row *on)
 {
     const struct pawl_task_row *before = entry->row;
     if (pawl_task_state_is_terminal(before->state)) return;
@@ -94,6 +95,21 @@ static void tell_one(struct pawl_step *step, struct pawl_entry *entry,
     if (task->state == PAWL_TASK_QUEUED) pawl_task_offer(step, task);
 }
 
+/* A list of its own, which takes the place of the one that was read: what is closed here stays closed for
+ * whoever tells the same dependents again in this step. NULL when memory is out. */
+static struct pawl_rows *own_list(struct pawl_step *step, int64_t on, int64_t after,
+                                  const struct pawl_rows *read)
+{
+    struct pawl_rows *own = pawl_step_take(step, sizeof *own);
+    size_t bytes = read->count * sizeof(struct pawl_dependency_row);
+    struct pawl_dependency_row *rows = pawl_step_take(step, bytes);
+    if (own == NULL || rows == NULL) return NULL;
+    memcpy(rows, read->rows, bytes);
+    *own = (struct pawl_rows){.rows = rows, .count = read->count};
+    pawl_set_know_after(&step->set, PAWL_LOOK_DEPENDENTS, on, after, own);
+    return own;
+}
+
 int64_t pawl_dependents_slice(struct pawl_step *step, struct pawl_command *command,
                               struct pawl_entry *on, int64_t after)
 {
@@ -103,9 +119,12 @@ int64_t pawl_dependents_slice(struct pawl_step *step, struct pawl_command *comma
                                             PAWL_SLICE_ROWS_MAX);
     if (list == NULL || !list->is_loaded) return 0;
     const struct pawl_rows *rows = list->row;
-    const struct pawl_dependency_row *dependencies = rows->rows;
+    struct pawl_dependency_row *dependencies = rows->rows;
     for (size_t i = 0; i < rows->count; i++) (void)pawl_set_task(&step->set, dependencies[i].task);
-    if (step->set.is_short) return 0;
+    if (step->set.is_short || rows->count == 0) return 0;
+    rows = own_list(step, settled->key, after, rows);
+    if (rows == NULL) return 0;
+    dependencies = rows->rows;
     int64_t last = after;
     for (size_t i = 0; i < rows->count; i++) {
         last = dependencies[i].task;

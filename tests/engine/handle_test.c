@@ -1,0 +1,598 @@
+/* The handle itself: opening, closing under way, driving, several on one store, misuse. */
+#include "base/arena.h"
+#include "stores.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define W PAWL_STR("w")
+
+static void check_ok(struct lab *lab, enum pawl_code code)
+{
+    CHECK_OK(code, &lab->err);
+}
+
+/* ---- Opening ---- */
+
+TEST_SQLITE("a store that must exist is NOT_FOUND and is not created")
+{
+    struct pawl_options options = lab_options(lab);
+    options.must_exist = true;
+    struct pawl *pawl = NULL;
+    CHECK_REFUSED(PAWL_NOT_FOUND, pawl_open(&pawl, &options, &lab->err));
+    CHECK(pawl == NULL);
+    CHECK(strstr(lab->err.text, "store.db") != NULL);
+    struct stat status;
+    CHECK(stat(lab->target, &status) != 0);
+}
+
+TEST_EACH_STORE("a store that is there is opened with must_exist")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    pawl_close(lab->pawl);
+    struct pawl_options options = lab_options(lab);
+    options.must_exist = true;
+    lab->pawl = lab_handle(lab, &options);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+}
+
+TEST_SQLITE("a path in a folder that is not there fails with a sentence that names it")
+{
+    struct pawl_options options = lab_options(lab);
+    options.store = PAWL_STR("/no/such/folder/store.db");
+    struct pawl *pawl = NULL;
+    enum pawl_code code = pawl_open(&pawl, &options, &lab->err);
+    CHECK(code == PAWL_IO || code == PAWL_NOT_FOUND);
+    CHECK(strstr(lab->err.text, "/no/such/folder") != NULL);
+    CHECK(pawl == NULL);
+}
+
+TEST_SQLITE("options are checked: size, store, lease")
+{
+    struct pawl *pawl = NULL;
+    struct pawl_options options = lab_options(lab);
+    CHECK_REFUSED(PAWL_MISUSE, pawl_open(NULL, &options, &lab->err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_open(&pawl, NULL, &lab->err));
+    options.size = 0;
+    CHECK_REFUSED(PAWL_MISUSE, pawl_open(&pawl, &options, &lab->err));
+    options = lab_options(lab);
+    options.store = NO_TEXT;
+    CHECK_REFUSED(PAWL_INVALID, pawl_open(&pawl, &options, &lab->err));
+    options.store = (struct pawl_str){"a\0b", 3};
+    CHECK_REFUSED(PAWL_INVALID, pawl_open(&pawl, &options, &lab->err));
+    options = lab_options(lab);
+    options.lease_ms = PAWL_LEASE_MS_MIN - 1;
+    CHECK_REFUSED(PAWL_INVALID, pawl_open(&pawl, &options, &lab->err));
+    options.lease_ms = PAWL_LEASE_MS_MIN;
+    pawl = lab_handle(lab, &options);
+    pawl_close(pawl);
+    pawl_close(NULL);
+}
+
+/* ---- Misuse ---- */
+
+static enum pawl_code on_nothing(struct lab *lab, int call)
+{
+    struct pawl_error *err = &lab->err;
+    struct pawl_str id = PAWL_STR("x");
+    struct pawl_arena *keep = lab->keep;
+    struct pawl_added added;
+    struct pawl_claimed claimed;
+    struct pawl_grant grant;
+    struct pawl_fence fence = {id, W, 1};
+    struct pawl_renewal renewal;
+    struct pawl_task task;
+    struct pawl_str text;
+    struct pawl_page page;
+    struct pawl_events events;
+    struct pawl_checkpoint checkpoint;
+    struct pawl_checkpoints checkpoints;
+    struct pawl_log_lines lines;
+    struct pawl_late_results late;
+    struct pawl_queues queues;
+    int64_t count;
+    bool is_first;
+    switch (call) {
+    case 0:
+        return pawl_task_add(NULL, NEW(), keep, &added, err);
+    case 1:
+        return pawl_task_claim(NULL, CLAIM(.worker_id = W), keep, &claimed, err);
+    case 2:
+        return pawl_task_start(NULL, id, CLAIM(.worker_id = W), keep, &grant, err);
+    case 3:
+        return pawl_lease_renew(NULL, &fence, 1, 0, &renewal, err);
+    case 4:
+        return pawl_task_progress(NULL, id, 1, NULL, err);
+    case 5:
+        return pawl_task_checkpoint(NULL, id, 1, PAWL_STR("1"), NULL, err);
+    case 6:
+        return pawl_task_log(NULL, id, id, NULL, err);
+    case 7:
+        return pawl_task_complete(NULL, id, NO_TEXT, NULL, err);
+    case 8:
+        return pawl_task_fail(NULL, id, NULL, NULL, err);
+    case 9:
+        return pawl_task_release(NULL, id, 0, CHANGE(.fence = &fence), err);
+    case 10:
+        return pawl_task_queue(NULL, id, NULL, err);
+    case 11:
+        return pawl_task_pause(NULL, id, NULL, err);
+    case 12:
+        return pawl_task_cancel(NULL, id, false, NULL, err);
+    case 13:
+        return pawl_task_resume(NULL, id, NULL, NULL, err);
+    case 14:
+        return pawl_task_resolve(NULL, id, PAWL_TASK_QUEUED, NO_TEXT, NULL, err);
+    case 15:
+        return pawl_dead_redrive(NULL, REDRIVE(.max = 0), &count, err);
+    case 16:
+        return pawl_task_get(NULL, id, false, keep, &task, err);
+    case 17:
+        return pawl_task_why(NULL, id, keep, &text, err);
+    case 18:
+        return pawl_task_list(NULL, LIST(.limit = 0), keep, &page, err);
+    case 19:
+        return pawl_task_history(NULL, id, 0, 0, keep, &events, err);
+    case 20:
+        return pawl_task_restore(NULL, id, NO_TEXT, keep, &checkpoint, err);
+    case 21:
+        return pawl_task_checkpoints(NULL, id, keep, &checkpoints, err);
+    case 22:
+        return pawl_task_logs(NULL, id, 0, 0, keep, &lines, err);
+    case 23:
+        return pawl_task_late_results(NULL, id, keep, &late, err);
+    case 24:
+        return pawl_queue_list(NULL, keep, &queues, err);
+    case 25:
+        return pawl_queue_set(NULL, QUEUE_SET(.name = id), err);
+    case 26:
+        return pawl_events_read(NULL, 0, 0, keep, &events, err);
+    case 27:
+        return pawl_consumer_read(NULL, id, 0, 0, keep, &events, err);
+    case 28:
+        return pawl_consumer_acknowledge_through(NULL, id, 0, err);
+    case 29:
+        return pawl_consumer_acknowledge(NULL, id, id, &is_first, err);
+    case 30:
+        return pawl_step(NULL, &count, err);
+    default:
+        return PAWL_OK;
+    }
+}
+
+TEST_SQLITE("without a handle every call is MISUSE, with and without an error to fill")
+{
+    for (int call = 0; call <= 30; call++) {
+        if (on_nothing(lab, call) != PAWL_MISUSE) FAIL("call %d", call);
+        CHECK(lab->err.text[0] != '\0');
+    }
+    CHECK_EQ(-1, pawl_wait_fd(NULL));
+}
+
+TEST_SQLITE("options without their size are MISUSE, and nothing happens")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    int64_t version = lab_get(lab, id).version;
+    struct pawl *pawl = lab->pawl;
+    struct pawl_error *err = &lab->err;
+    struct pawl_added added;
+    struct pawl_claimed claimed;
+    struct pawl_grant grant;
+    struct pawl_page page;
+    int64_t count;
+    CHECK_REFUSED(PAWL_MISUSE,
+                  pawl_task_add(pawl, &(struct pawl_task_new){0}, lab->keep, &added, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_claim(pawl, &(struct pawl_claim){.worker_id = W},
+                                               lab->keep, &claimed, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_start(pawl, id, &(struct pawl_claim){.worker_id = W},
+                                               lab->keep, &grant, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_pause(pawl, id, &(struct pawl_change){0}, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_fail(pawl, id, &(struct pawl_failure){0}, NULL, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_resume(pawl, id, &(struct pawl_resume){0}, NULL, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_dead_redrive(pawl, &(struct pawl_redrive){0}, &count, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_list(pawl, &(struct pawl_list){0}, lab->keep, &page, err));
+    CHECK_REFUSED(PAWL_MISUSE,
+                  pawl_queue_set(pawl, &(struct pawl_queue_set){.name = PAWL_STR("q")}, err));
+    CHECK_EQ(version, lab_get(lab, id).version);
+}
+
+TEST_SQLITE("pointers that are needed and not given are MISUSE")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    struct pawl *pawl = lab->pawl;
+    struct pawl_arena *keep = lab->keep;
+    struct pawl_error *err = &lab->err;
+    struct pawl_added added;
+    struct pawl_claimed claimed;
+    struct pawl_grant grant;
+    struct pawl_task task;
+    struct pawl_events events;
+    struct pawl_renewal renewal;
+    struct pawl_fence fence = {id, W, 1};
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_add(pawl, NULL, keep, &added, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_add(pawl, NEW(), NULL, &added, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_add(pawl, NEW(), keep, NULL, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_add(pawl, NEW(.depends_on_count = 1), keep, &added, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_claim(pawl, NULL, keep, &claimed, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_claim(pawl, CLAIM(.worker_id = W), NULL, &claimed, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_claim(pawl, CLAIM(.worker_id = W), keep, NULL, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_claim(pawl, CLAIM(.worker_id = W, .queue_count = 1), keep,
+                                               &claimed, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_start(pawl, id, NULL, keep, &grant, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_start(pawl, id, CLAIM(.worker_id = W), keep, NULL, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_lease_renew(pawl, NULL, 1, 0, &renewal, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_lease_renew(pawl, &fence, 1, 0, NULL, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_release(pawl, id, 0, NULL, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_release(pawl, id, 0, CHANGE(.actor = W), err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_get(pawl, id, false, NULL, &task, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_get(pawl, id, false, keep, NULL, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_list(pawl, NULL, keep, NULL, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_consumer_read(pawl, W, 0, 0, keep, NULL, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_consumer_read(pawl, W, 0, 0, NULL, &events, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_dead_redrive(pawl, NULL, NULL, err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_queue_set(pawl, NULL, err));
+    check_ok(lab, pawl_lease_renew(pawl, NULL, 0, 0, NULL, err)); /* none is none */
+    CHECK_REFUSED(PAWL_INVALID, pawl_task_queue(pawl, NO_TEXT, NULL, err));
+    CHECK_CODE(PAWL_NOT_FOUND, pawl_task_queue(pawl, W, NULL, NULL));
+    CHECK_TEXT("created queued", lab_told(lab, id));
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+}
+
+TEST_SQLITE("pawl_step is for driven handles")
+{
+    lab_open_real(lab);
+    CHECK_REFUSED(PAWL_MISUSE, pawl_step(lab->pawl, NULL, &lab->err));
+}
+
+TEST_EACH_STORE("what fails leaves its outputs alone")
+{
+    lab_open(lab);
+    struct pawl_added added = {.existed = true};
+    struct pawl_claimed claimed = {.count = 7};
+    struct pawl_grant grant = {.attempt = 7};
+    struct pawl_renewal renewal = {.lease_ms = 7};
+    struct pawl_task task = {.version = 7};
+    struct pawl_fence fence = {W, W, 0};
+    int64_t count = 7;
+    bool is_first = true;
+    CHECK_REFUSED(PAWL_INVALID,
+                  pawl_task_add(lab->pawl, NEW(.priority = 500), lab->keep, &added, &lab->err));
+    CHECK(added.existed && added.id.len == 0);
+    CHECK_REFUSED(PAWL_INVALID, pawl_task_claim(lab->pawl, CLAIM(.max = -1, .worker_id = W),
+                                                lab->keep, &claimed, &lab->err));
+    CHECK_EQ(7, claimed.count);
+    CHECK_REFUSED(PAWL_NOT_FOUND, pawl_task_start(lab->pawl, W, CLAIM(.worker_id = W), lab->keep,
+                                                  &grant, &lab->err));
+    CHECK_EQ(7, grant.attempt);
+    CHECK_REFUSED(PAWL_INVALID, pawl_lease_renew(lab->pawl, &fence, 1, 0, &renewal, &lab->err));
+    CHECK_EQ(7, renewal.lease_ms);
+    CHECK_REFUSED(PAWL_NOT_FOUND, pawl_task_get(lab->pawl, W, true, lab->keep, &task, &lab->err));
+    CHECK_EQ(7, task.version);
+    CHECK_REFUSED(PAWL_INVALID,
+                  pawl_dead_redrive(lab->pawl, REDRIVE(.max = -1), &count, &lab->err));
+    CHECK_EQ(7, count);
+    CHECK_REFUSED(PAWL_NOT_FOUND, pawl_consumer_acknowledge(lab->pawl, W, W, &is_first, &lab->err));
+    CHECK(is_first);
+    CHECK_CODE(PAWL_NOT_FOUND, lab->err.code);
+}
+
+/* ---- Driving ---- */
+
+TEST_EACH_STORE(
+    "a driven handle does what has come due in its step, and tells when the next is due")
+{
+    lab_open(lab);
+    int64_t at_boot_ms = 0;
+    check_ok(lab, pawl_step(lab->pawl, &at_boot_ms, &lab->err));
+    CHECK_EQ(INT64_MAX, at_boot_ms);
+    struct pawl_str id = lab_add(lab, NEW(.delay_ms = 4000));
+    check_ok(lab, pawl_step(lab->pawl, &at_boot_ms, &lab->err));
+    CHECK_NEAR(4000, at_boot_ms - atomic_load(&lab->world.boot_ms),
+               lab->store == LAB_SQLITE ? 0 : 1000);
+    CHECK(lab_get(lab, id).next_retry_at_ms != 0);
+    lab_pass(lab, 4000);
+    CHECK_EQ(0, lab_get(lab, id).next_retry_at_ms);
+    check_ok(lab, pawl_step(lab->pawl, &at_boot_ms, NULL));
+    CHECK_EQ(INT64_MAX, at_boot_ms);
+    check_ok(lab, pawl_step(lab->pawl, NULL, NULL));
+}
+
+TEST_EACH_STORE("a driven handle does not wait: an empty claim returns at once")
+{
+    lab_open(lab);
+    CHECK_EQ(0, lab_claim(lab, CLAIM(.worker_id = W, .wait_ms = PAWL_WAIT_MS_MAX)).count);
+    struct pawl_events events;
+    check_ok(lab,
+             pawl_consumer_read(lab->pawl, W, 0, PAWL_WAIT_MS_MAX, lab->keep, &events, &lab->err));
+    CHECK_EQ(0, events.count);
+}
+
+TEST_EACH_STORE("a driven handle's descriptor becomes readable when another handle has committed")
+{
+    lab_open(lab);
+    (void)lab_add(lab, NEW());
+    struct pawl_options options = lab_options(lab);
+    struct pawl *other = lab_handle(lab, &options);
+    check_ok(lab, pawl_step(lab->pawl, NULL, &lab->err)); /* what has been rung is heard */
+    struct pollfd wait = {.fd = pawl_wait_fd(lab->pawl), .events = POLLIN};
+    CHECK(wait.fd >= 0);
+    CHECK_EQ(0, poll(&wait, 1, 0));
+    struct pawl_added added;
+    check_ok(lab, pawl_task_add(other, NEW(), lab->keep, &added, &lab->err));
+    CHECK_EQ(1, poll(&wait, 1, 10000));
+    pawl_close(other);
+}
+
+/* ---- Two on one store ---- */
+
+struct worker {
+    pthread_t thread;
+    struct pawl *pawl;
+    int done;
+    enum pawl_code code;
+    char text[PAWL_ERROR_TEXT_BYTES_MAX + 1];
+};
+
+/* Claims and completes until nothing is left. */
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct pawl_arena *keep = NULL;
+    struct pawl_error err = {0};
+    char name[32];
+    (void)snprintf(name, sizeof name, "w-%p", argument);
+    worker->code = pawl_arena_open(&keep, 0);
+    while (worker->code == PAWL_OK) {
+        struct pawl_claimed claimed = {0};
+        pawl_arena_reset(keep);
+        worker->code = pawl_task_claim(
+            worker->pawl, CLAIM(.worker_id = pawl_str_of(name), .max = 3), keep, &claimed, &err);
+        if (worker->code != PAWL_OK || claimed.count == 0) break;
+        for (size_t i = 0; i < claimed.count && worker->code == PAWL_OK; i++) {
+            const struct pawl_fence *fence = &claimed.grants[i].fence;
+            worker->code = pawl_task_complete(worker->pawl, fence->task_id, PAWL_STR("1"),
+                                              CHANGE(.fence = fence), &err);
+            worker->done++;
+        }
+    }
+    memcpy(worker->text, err.text, sizeof err.text);
+    pawl_arena_close(keep);
+    return NULL;
+}
+
+TEST_EACH_STORE("two handles with threads and four workers on one store share out every task once")
+{
+    enum { TASKS = 120, WORKERS = 4 };
+    lab_open_real(lab);
+    struct pawl_options options = lab_options(lab);
+    options.driven = false;
+    options.env = NULL;
+    struct pawl *other = lab_handle(lab, &options);
+    struct pawl_task_new *asks = pawl_arena_take_array(lab->keep, TASKS, sizeof *asks);
+    for (int i = 0; i < TASKS; i++) asks[i] = *NEW();
+    struct pawl_added *added = lab_add_batch(lab, asks, TASKS);
+    struct worker workers[WORKERS] = {0};
+    for (int i = 0; i < WORKERS; i++) {
+        workers[i].pawl = i % 2 == 0 ? lab->pawl : other;
+        CHECK_EQ(0, pthread_create(&workers[i].thread, NULL, work, &workers[i]));
+    }
+    int done = 0;
+    for (int i = 0; i < WORKERS; i++) {
+        CHECK_EQ(0, pthread_join(workers[i].thread, NULL));
+        if (workers[i].code != PAWL_OK) FAIL("%s", workers[i].text);
+        done += workers[i].done;
+    }
+    CHECK_EQ(TASKS, done);
+    for (int i = 0; i < TASKS; i++) {
+        struct pawl_task task = lab_get(lab, added[i].id);
+        CHECK_EQ(PAWL_TASK_COMPLETED, task.state);
+        CHECK_EQ(1, task.epoch);
+    }
+    pawl_close(other);
+}
+
+/* ---- Turns ---- */
+
+/* Holds the turn of a SQLite store, as another process would. */
+static int hold_turn(struct lab *lab)
+{
+    char path[LAB_PATH_BYTES_MAX + 8];
+    (void)snprintf(path, sizeof path, "%s-turn", lab->target);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    CHECK(fd >= 0);
+    struct flock both = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 2};
+    CHECK_EQ(0, fcntl(fd, F_OFD_SETLKW, &both));
+    return fd;
+}
+
+struct holder {
+    pthread_t thread;
+    struct lab *lab;
+    int turn;
+};
+
+/* Lets a lease's time pass while the other waits for the turn, then gives the turn up. */
+static void *let_time_pass(void *argument)
+{
+    struct holder *holder = argument;
+    (void)poll(NULL, 0, 20);
+    atomic_fetch_add(&holder->lab->world.boot_ms, 61 * SECOND_MS);
+    (void)close(holder->turn);
+    return NULL;
+}
+
+TEST_SQLITE("D-17 time is read after the turn is there: a lease that ended meanwhile is lost")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    struct pawl_fence fence = lab_start(lab, id, "w");
+    struct holder holder = {.lab = lab, .turn = hold_turn(lab)};
+    CHECK_EQ(0, pthread_create(&holder.thread, NULL, let_time_pass, &holder));
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_complete(lab->pawl, id, PAWL_STR("1"),
+                                                      CHANGE(.fence = &fence), &lab->err));
+    CHECK_EQ(0, pthread_join(holder.thread, NULL));
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+    CHECK_EQ(1, lab_get(lab, id).retries);
+}
+
+TEST_SQLITE(
+    "D-11 D-13 while another process holds the turn reads go on, and a change is BUSY after 5 s")
+{
+    lab_open_real(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    int turn = hold_turn(lab);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+    CHECK_EQ(1, lab_list(lab, LIST(.limit = 0)).count);
+    CHECK_REFUSED(PAWL_BUSY, pawl_task_pause(lab->pawl, id, NULL, &lab->err));
+    CHECK(pawl_code_repeats(PAWL_BUSY));
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+    (void)close(turn);
+    check_ok(lab, pawl_task_pause(lab->pawl, id, NULL, &lab->err));
+    CHECK_TEXT("created queued paused", lab_told(lab, id));
+}
+
+/* ---- Closing ---- */
+
+struct waiter {
+    pthread_t thread;
+    struct pawl *pawl;
+    struct pawl_arena *keep;
+    bool consumes; /* reads as a consumer instead of claiming */
+    enum pawl_code code;
+};
+
+static void *wait_for_it(void *argument)
+{
+    struct waiter *waiter = argument;
+    struct pawl_claimed claimed;
+    struct pawl_events events;
+    if (waiter->consumes) {
+        waiter->code = pawl_consumer_read(waiter->pawl, PAWL_STR("c"), 1, PAWL_WAIT_MS_MAX,
+                                          waiter->keep, &events, NULL);
+    } else {
+        waiter->code =
+            pawl_task_claim(waiter->pawl, CLAIM(.worker_id = W, .wait_ms = PAWL_WAIT_MS_MAX),
+                            waiter->keep, &claimed, NULL);
+    }
+    return NULL;
+}
+
+TEST_EACH_STORE("closing answers the calls that wait with BUSY, and takes no time")
+{
+    enum { WAITERS = 4 };
+    lab_open_real(lab);
+    struct waiter waiters[WAITERS] = {0};
+    for (int i = 0; i < WAITERS; i++) {
+        waiters[i] = (struct waiter){.pawl = lab->pawl, .consumes = i % 2 == 1};
+        CHECK_OK(pawl_arena_open(&waiters[i].keep, 0), NULL);
+        CHECK_EQ(0, pthread_create(&waiters[i].thread, NULL, wait_for_it, &waiters[i]));
+    }
+    (void)poll(NULL, 0, 50); /* most will wait by then; those that do not are BUSY all the same */
+    pawl_close(lab->pawl);
+    lab->pawl = NULL;
+    for (int i = 0; i < WAITERS; i++) {
+        CHECK_EQ(0, pthread_join(waiters[i].thread, NULL));
+        CHECK_CODE(PAWL_BUSY, waiters[i].code);
+        pawl_arena_close(waiters[i].keep);
+    }
+}
+
+TEST_EACH_STORE("closing and opening again and again leaves nothing behind")
+{
+    for (int i = 0; i < 10; i++) {
+        lab_open_real(lab);
+        (void)lab_add(lab, NEW());
+        pawl_close(lab->pawl);
+        lab->pawl = NULL;
+    }
+    lab_open(lab);
+    CHECK_EQ(10, lab_list(lab, LIST(.limit = 0)).count);
+}
+
+TEST_EACH_STORE(
+    "T-026 an expected version that never matches is CONFLICT each time, without a write")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.hold = true));
+    for (int i = 0; i < 5; i++) {
+        CHECK_REFUSED(PAWL_CONFLICT, pawl_task_progress(lab->pawl, id, 5,
+                                                        CHANGE(.expected_version = 9), &lab->err));
+    }
+    CHECK_EQ(1, lab_get(lab, id).version);
+    CHECK_NEAR(0, lab_get(lab, id).progress, 0);
+    CHECK_TEXT("created", lab_told(lab, id));
+}
+
+struct bumper {
+    pthread_t thread;
+    struct pawl *pawl;
+    struct pawl_str id;
+    enum pawl_code code;
+    char text[PAWL_ERROR_TEXT_BYTES_MAX + 1];
+};
+
+static void *bump(void *argument)
+{
+    struct bumper *bumper = argument;
+    struct pawl_error err = {0};
+    for (int i = 0; i < 30 && bumper->code == PAWL_OK; i++) {
+        bumper->code = pawl_task_progress(bumper->pawl, bumper->id, i, NULL, &err);
+    }
+    memcpy(bumper->text, err.text, sizeof err.text);
+    return NULL;
+}
+
+TEST_EACH_STORE("T-026 two nodes that change one row race for it, and neither is shown a CONFLICT")
+{
+    lab_open_real(lab);
+    struct pawl_options options = lab_options(lab);
+    options.driven = false;
+    options.env = NULL;
+    struct pawl *other = lab_handle(lab, &options);
+    struct pawl_str id = lab_add(lab, NEW(.hold = true));
+    struct bumper bumpers[] = {{.pawl = lab->pawl, .id = id}, {.pawl = other, .id = id}};
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(0, pthread_create(&bumpers[i].thread, NULL, bump, &bumpers[i]));
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(0, pthread_join(bumpers[i].thread, NULL));
+        if (bumpers[i].code != PAWL_OK) FAIL("%s", bumpers[i].text);
+    }
+    CHECK_EQ(61, lab_get(lab, id).version);
+    pawl_close(other);
+}
+
+TEST_EACH_STORE(
+    "T-033 a wrong expected version is CONFLICT without a write; renewals do not change it")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    struct pawl_fence fence = lab_start(lab, id, "w");
+    int64_t version = lab_get(lab, id).version;
+    for (int i = 0; i < 3; i++) {
+        struct pawl_renewal renewal;
+        check_ok(lab, pawl_lease_renew(lab->pawl, &fence, 1, 0, &renewal, &lab->err));
+    }
+    CHECK_EQ(version, lab_get(lab, id).version);
+    CHECK_REFUSED(PAWL_CONFLICT,
+                  pawl_task_complete(lab->pawl, id, NO_TEXT,
+                                     CHANGE(.fence = &fence, .expected_version = version - 1),
+                                     &lab->err));
+    CHECK(strstr(lab->err.text, "version") != NULL);
+    CHECK_EQ(version, lab_get(lab, id).version);
+    CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, id).state);
+    check_ok(lab,
+             pawl_task_complete(lab->pawl, id, NO_TEXT,
+                                CHANGE(.fence = &fence, .expected_version = version), &lab->err));
+}
+
+TEST_MAIN()
