@@ -270,7 +270,7 @@ test_that "a command whose lease is lost gets SIGTERM, and its outcome is droppe
 asked_to_cancel()
 {
     add --id c
-    start_stubborn 0 --once --lease 300ms
+    start_stubborn 0 --once --lease 3s
     run task cancel c --reason 'changed my mind'; exits 0; has control '"cancel"'
     hear term
     ended 0
@@ -281,7 +281,7 @@ test_that "a running task that is to be cancelled is stopped and then cancelled 
 asked_to_pause()
 {
     add --id p
-    start_stubborn 0 --once --lease 300ms
+    start_stubborn 0 --once --lease 3s
     run task pause p; exits 0; has control '"pause"'
     hear term
     ended 0
