@@ -45,7 +45,15 @@ extern "C" {
 
 /* What the ..._INIT macros are made of: the size, all else zero. */
 #ifdef __cplusplus
-#define PAWL_INIT_OF(type) {sizeof(type)}
+} /* extern "C" */
+template <class Options> inline Options pawl_init_of()
+{
+    Options options = Options();
+    options.size = sizeof options;
+    return options;
+}
+extern "C" {
+#define PAWL_INIT_OF(type) pawl_init_of<type>()
 #else
 #define PAWL_INIT_OF(type) {.size = sizeof(type)}
 #endif

@@ -20,9 +20,9 @@
  *   LIVE_DONE    there are no more faults than the budget has room for, and the task is completed
  * All other switches take one rule away. These are the broken twins, and each of them must fail. */
 
-/* ---- The broken twins ---------------------------------------------------------------------------------- */
+/* ---- The broken twins ------------------------------------------------------------------------------- */
 
-#ifdef NO_FENCE             /* an outcome is accepted whatever its epoch */
+#ifdef NO_FENCE             /* a word is accepted whatever its epoch */
 #define SAME_EPOCH(e) true
 #else
 #define SAME_EPOCH(e) (epoch == (e))
@@ -40,13 +40,15 @@
 #define LEASE_OVER over
 #endif
 
-#ifdef EPOCH_RESET          /* epochs start anew when a task comes back */
+#if defined(EPOCH_RESET)    /* epochs start anew when a task comes back */
 #define RAISE_EPOCH epoch = 0
+#elif defined(FENCE_KEEPS_EPOCH) /* whoever has lost a lease still has the row's number */
+#define RAISE_EPOCH skip
 #else
 #define RAISE_EPOCH epoch++
 #endif
 
-#ifdef EPOCH_KEPT           /* fencing raises the epoch, a grant does not */
+#ifdef GRANT_KEEPS_EPOCH    /* fencing raises the epoch, a grant does not */
 #define NEXT_EPOCH epoch = (epoch > 0 -> epoch : 1)
 #else
 #define NEXT_EPOCH epoch++
@@ -77,9 +79,18 @@
 #ifdef REPEAT_APPLIES       /* the accepted outcome comes again and is applied again */
 #define IS_REPEAT(e, op) false
 #define MAY_TELL(who, e, op) (HOLDS(who, e) || (outcome_epoch == (e) && outcome == (op)))
+#elif defined(REPEAT_REFUSED) /* it is refused, so that a worker takes its success for a loss */
+#define IS_REPEAT(e, op) false
+#define MAY_TELL(who, e, op) HOLDS(who, e)
 #else
 #define IS_REPEAT(e, op) (outcome_epoch == (e) && outcome == (op))
 #define MAY_TELL(who, e, op) HOLDS(who, e)
+#endif
+
+#ifdef CLAIM_FORGOTTEN      /* a repeated claim is taken for a new one */
+#define REMEMBER_CLAIM(w, id) skip
+#else
+#define REMEMBER_CLAIM(w, id) asked[w] = id
 #endif
 
 #ifdef WISH_FORGOTTEN       /* a task that comes back is queued, whatever the operator was promised */
@@ -138,7 +149,7 @@
 
 /* ACK_BEFORE_COMMIT, NO_PROBE, OLD_REQUEST, COUNT_FROM_ANSWER, COUNT_FROM_REPEAT, ANY_ANSWER: where they are used. */
 
-/* ---- Sizes --------------------------------------------------------------------------------------------- */
+/* ---- Sizes ------------------------------------------------------------------------------------------ */
 
 #ifndef BUDGET
 #define BUDGET 1            /* max_retries: attempts beyond the first */
@@ -171,21 +182,21 @@ byte faults = FAULTS;
 #endif
 #define FAULT FAULT_IF(true)
 
-/* ---- The store: the row, and what a worker's row remembers of its newest claim ---------------------------- */
+/* ---- The store: the row, and what a worker's row remembers of its newest claim ---------------------- */
 
-mtype:states = { ABSENT, QUEUED, RUNNING, PAUSED, RECOVERY_PENDING, COMPLETED, FAILED, CANCELLED, DEAD_LETTER }
-mtype:words = { NOTHING, CLAIM, RENEW, COMPLETE, FAIL, RELEASE, PAUSE, CANCEL, STOPPED }
-mtype:codes = { NONE, OK, GRANT, HELD, HELD_PAUSE, HELD_CANCEL, LEASE_LOST }
+mtype = { ABSENT, QUEUED, RUNNING, PAUSED, RECOVERY_PENDING, COMPLETED, FAILED, CANCELLED, DEAD_LETTER }
+mtype = { NOTHING, CLAIM, RENEW, COMPLETE, FAIL, RELEASE, PAUSE, CANCEL, STOPPED }
+mtype = { NONE, OK, GRANT, HELD, HELD_PAUSE, HELD_CANCEL, LEASE_LOST }
 
-mtype:states state = ABSENT;
+mtype state = ABSENT;
 byte owner = NOBODY;
 bool leased;                /* a lease end is set ... */
 bool over;                  /* ... and the engines' clock has reached it */
 byte epoch;
 byte retries;
-mtype:words wish = NOTHING; /* control request: PAUSE or CANCEL, for the holder to hear with its renewal */
+mtype wish = NOTHING;       /* the control request: PAUSE or CANCEL; its holder hears of it with a renewal */
 byte outcome_epoch;         /* the last accepted outcome, so that repeating it is safe */
-mtype:words outcome = NOTHING;
+mtype outcome = NOTHING;
 byte asked[WORKERS];        /* request id of the newest claim that was granted */
 
 /* Held by processes, freed by the kernel. A lock's name is the epoch. */
@@ -201,24 +212,26 @@ bool alive[WORKERS];        /* the worker's execution runs */
 
 #define SHOW_ROW printf("      row: %e, owner %d, epoch %d, retries %d\n", state, owner, epoch, retries)
 
-/* ---- What the check knows and the code does not ------------------------------------------------------------- */
+/* ---- What the check knows and the code does not ----------------------------------------------------- */
 
 byte granted;               /* the newest epoch that was granted */
 bool right;                 /* its holder may still act, by the engines' clock and all that was accepted */
 bool paid = true;           /* that grant has been charged, or has ended in a way that costs nothing */
 bool promised;              /* the operator was told that the task stops; true until he sets it going again */
+bool told;                  /* that grant has ended by its holder's own word */
+byte served[WORKERS];       /* the request id of a worker's newest grant, whether the code remembers it or not */
 byte completions;
 byte releases = RELEASES;
 byte asking[WORKERS];       /* the request id a worker waits for */
 byte heeded[WORKERS];       /* the epoch a worker works under or reports on */
 bool telling[WORKERS];      /* it reports */
 
-/* ---- Wires ---------------------------------------------------------------------------------------------------- */
+/* ---- Wires ------------------------------------------------------------------------------------------ */
 
 /* Requests on the wire and in the queues of both engines, in one bag: which engine has it makes no difference
  * to what it does, only when. Each: word, who, epoch, request id. An answer: word, code, epoch, request id. */
-chan request = [REQUESTS] of { mtype:words, byte, byte, byte };
-chan answer[WORKERS] = [1] of { mtype:words, mtype:codes, byte, byte };
+chan request = [REQUESTS] of { mtype, byte, byte, byte };
+chan answer[WORKERS] = [1] of { mtype, mtype, byte, byte };
 
 /* Who waits for an answer may send again at any time, and may ask for work at any time. For liveness it sends again
  * only when nothing of it is on its way, and is woken when there is work: then no run goes round in circles but by
@@ -259,8 +272,9 @@ byte on_way[WORKERS];
     (op == CLAIM -> SAME_REQUEST && heeded[who] == 0                                                          \
                   : heeded[who] == e && telling[who] == (op != RENEW) && (telling[who] || SAME_REQUEST))
 
-/* Request ids are random in the code. Here it is the smallest that nobody remembers. */
-#define IN_USE(w, id) (asked[w] == id || request??[_, eval(w), _, eval(id)])
+/* Request ids are random in the code. Here it is the smallest that nobody remembers; three are enough, for two
+ * requests at most are on their way when another one leaves. */
+#define IN_USE(w, id) (served[w] == id || request??[_, eval(w), _, eval(id)])
 #define UNUSED_ID(w) (!IN_USE(w, 1) -> 1 : (!IN_USE(w, 2) -> 2 : 3))
 
 /* What no worker and no request on its way can ask for any more is forgotten. Nobody can tell, and there are
@@ -272,13 +286,15 @@ inline forget()
 {
     asked[0] = (CAN_ASK(0, asked[0]) -> asked[0] : 0);
     asked[1] = (CAN_ASK(1, asked[1]) -> asked[1] : 0);
+    served[0] = (CAN_ASK(0, served[0]) -> served[0] : 0);
+    served[1] = (CAN_ASK(1, served[1]) -> served[1] : 0);
     if
     :: !CAN_TELL(outcome_epoch) -> outcome_epoch = 0; outcome = NOTHING
     :: else
     fi
 }
 
-/* ---- Clocks that count, for CLOCKS alone ------------------------------------------------------------------------ */
+/* ---- Clocks that count, for CLOCKS alone ------------------------------------------------------------ */
 
 #ifdef CLOCKS
 #define LEASE 3
@@ -301,7 +317,7 @@ byte remains[WORKERS];      /* workers: what is left by their own clock, less th
 #define COUNT_REPEAT(w) skip
 #endif
 
-/* ---- The step ------------------------------------------------------------------------------------------------------ */
+/* ---- The step --------------------------------------------------------------------------------------- */
 
 /* Every failure and every lost lease is paid once. */
 inline charge()
@@ -371,7 +387,8 @@ inline grant()
     ARM;
     granted = epoch;
     right = true;
-    paid = false
+    paid = false;
+    told = false
 }
 
 inline claim()
@@ -381,7 +398,9 @@ inline claim()
         code = (state == RUNNING && owner == who -> GRANT : NONE)
     :: asked[who] != id && CLAIMABLE ->
         grant();
-        asked[who] = id;
+        assert(served[who] != id);
+        served[who] = id;
+        REMEMBER_CLAIM(who, id);
         code = GRANT
     :: else -> code = NONE
     fi;
@@ -409,6 +428,7 @@ inline tell()
         assert(right && e == granted);
         outcome_epoch = e;
         outcome = op;
+        told = true;
         code = OK;
         if
         :: op == COMPLETE -> completions++; move_to(COMPLETED)
@@ -417,7 +437,9 @@ inline tell()
         :: op == PAUSE -> move_to(PAUSED)
         :: op == CANCEL -> move_to(CANCELLED)
         fi
-    :: else -> code = LEASE_LOST    /* kept as a late result, which changes no task */
+    :: else ->                      /* kept as a late result, which changes no task */
+        assert(outcome_epoch != e || outcome != op);
+        code = LEASE_LOST
     fi
 }
 
@@ -449,6 +471,7 @@ inline end_step(by_operator)
     assert(owner == NOBODY || state == RUNNING || state == RECOVERY_PENDING);
     assert(state != RUNNING || epoch == granted);
     assert(epoch >= was_epoch && epoch >= granted);
+    assert(epoch > granted || granted == 0 || told || state == RUNNING || state == RECOVERY_PENDING);
     assert(completions == (state == COMPLETED));
     assert(!IS_FINAL(was) || state == was);
     assert(!IS_TERMINAL(was) || state == was || (by_operator && epoch > was_epoch));
@@ -475,15 +498,15 @@ inline command()
     end_step(false)
 }
 
-/* ---- Engines ----------------------------------------------------------------------------------------------------- */
+/* ---- Engines ---------------------------------------------------------------------------------------- */
 
 /* Both engines. A step has no memory but the row, so it does not matter which of them takes it, and one that is
  * killed loses what lies in its queue, which is the same as requests that are lost. */
 proctype Engines()
 {
-    mtype:words op = NOTHING, op2 = NOTHING;
-    mtype:codes code = NONE;
-    mtype:states was = ABSENT;
+    mtype op = NOTHING, op2 = NOTHING;
+    mtype code = NONE;
+    mtype was = ABSENT;
     byte who, e, id, who2, e2, id2, was_epoch;
     bool was_due;
 
@@ -521,8 +544,8 @@ end:
 /* What the engines do though nobody asks. */
 proctype Timers()
 {
-    mtype:words op = NOTHING;
-    mtype:states was = ABSENT;
+    mtype op = NOTHING;
+    mtype was = ABSENT;
     byte was_epoch;
     bool was_due;
 #ifdef SUPERVISED
@@ -563,7 +586,7 @@ end:
     od
 }
 
-/* ---- Time --------------------------------------------------------------------------------------------------------- */
+/* ---- Time ------------------------------------------------------------------------------------------- */
 
 #ifdef CLOCKS
 
@@ -617,7 +640,7 @@ end:
 
 #endif
 
-/* ---- Workers -------------------------------------------------------------------------------------------------------- */
+/* ---- Workers ---------------------------------------------------------------------------------------- */
 
 #define SEND(word, e, id) request!!word, w, e, id; SENT(w); \
     printf("worker %d: sends %e, epoch %d, request %d\n", w, word, e, id)
@@ -681,8 +704,8 @@ inline crash()
 
 proctype Worker(byte w)
 {
-    mtype:words op = NOTHING, word = NOTHING;
-    mtype:codes code = NONE;
+    mtype op = NOTHING, word = NOTHING;
+    mtype code = NONE;
     byte e, x, i;               /* my epoch; an answer's epoch and request id */
     bool renewed;
 
@@ -784,7 +807,7 @@ ask:
     od
 }
 
-/* ---- Creator and operator ------------------------------------------------------------------------------------------- */
+/* ---- Creator and operator --------------------------------------------------------------------------- */
 
 /* What they ask for has no fence, so what comes late is the same as what is asked for later: each is a step at once.
  * The creator repeats by its key, also after it has heard. */
@@ -828,8 +851,8 @@ proctype Rest()
 
 proctype Operator()
 {
-    mtype:words op = NOTHING;
-    mtype:states was = ABSENT;
+    mtype op = NOTHING;
+    mtype was = ABSENT;
     byte was_epoch, operations = OPERATIONS;
     bool was_due;
 

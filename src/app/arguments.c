@@ -326,8 +326,9 @@ struct pawl_str pawl_json_read(struct pawl_cli *cli, const char *what, struct pa
 {
     struct pawl_str body = pawl_body_read(cli, what, value);
     if (cli->err.code != PAWL_OK) return body;
-    if (pawl_json_check(body, cli->keep, &cli->err) != PAWL_OK) {
-        pawl_error_prefix(&cli->err, "%s", what);
+    enum pawl_code code = pawl_json_check(body, cli->keep, &cli->err);
+    if (code != PAWL_OK) {
+        pawl_error_prefix(&cli->err, code == PAWL_INVALID ? "%s: not JSON" : "%s", what);
     }
     return body;
 }

@@ -34,6 +34,15 @@ int pawl_cli_fail(struct pawl_cli *cli)
     return status;
 }
 
+/* Who stays does what comes due; a one-shot command leaves it. */
+static bool has_timers(const struct pawl_cli *cli)
+{
+    uint32_t takes = cli->arguments.command->takes;
+    if ((takes & PAWL_TAKES_WATCH) != 0 && pawl_given(cli, "watch")) return true;
+    if ((takes & PAWL_FOLLOWS) != 0 && pawl_given(cli, "follow")) return true;
+    return (takes & PAWL_HAS_TIMERS) != 0;
+}
+
 enum pawl_code pawl_cli_open(struct pawl_cli *cli, const struct pawl_options *options)
 {
     uint32_t takes = cli->arguments.command->takes;
@@ -45,7 +54,7 @@ enum pawl_code pawl_cli_open(struct pawl_cli *cli, const struct pawl_options *op
     if (code != PAWL_OK) return code;
     with.store = cli->store;
     with.must_exist = !creates;
-    with.no_timers = (takes & PAWL_HAS_TIMERS) == 0;
+    with.no_timers = !has_timers(cli);
     code = pawl_open(&cli->pawl, &with, &cli->err);
     if (code != PAWL_NOT_FOUND) return code;
     return pawl_error_set(&cli->err, code, "%s; `pawl task add` makes it", cli->err.text);
@@ -97,6 +106,11 @@ enum pawl_code pawl_file_read(FILE *file, const char *name, struct pawl_arena *k
 struct pawl_str pawl_cli_own_task(void)
 {
     return pawl_str_of(getenv("PAWL_TASK_ID"));
+}
+
+bool pawl_cli_tells_changes(const struct pawl_cli *cli)
+{
+    return pawl_cli_own_task().len == 0 || pawl_given(cli, "output");
 }
 
 struct pawl_str pawl_cli_actor(const struct pawl_cli *cli)

@@ -53,6 +53,10 @@ enum {
 /* Inside a command of `pawl worker run` the environment names task, owner and epoch. */
 struct pawl_str pawl_cli_own_task(void); /* empty outside */
 
+/* Whether a change is to print what became of the task: not inside a command, whose standard output
+ * is its result, unless a form was asked for. */
+bool pawl_cli_tells_changes(const struct pawl_cli *cli);
+
 /* The change and, in *fence, the right to it: from the options, else from the environment if that
  * is about the same task. change->fence is NULL if there is none. A command without
  * PAWL_TAKES_FENCE never has one. */

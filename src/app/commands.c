@@ -139,7 +139,7 @@ static const struct pawl_cli_option logs_options[] = {
 };
 
 static const struct pawl_cli_option result_options[] = {
-    {.name = "raw", .letter = 'r', .help = "a JSON string as its text"},
+    {.name = "raw", .letter = 'r', .help = "what the command printed: text or bytes"},
     {.name = NULL},
 };
 
@@ -238,7 +238,7 @@ static const struct pawl_cli_option worker_run_options[] = {
      .help = "from SIGTERM to SIGKILL, and for commands to end by themselves when the worker is "
              "told to; else 5s"},
     {.name = "timeout", .value = "T", .help = "for one attempt; else the task's, else none"},
-    {.name = "once", .help = "one task, then end"},
+    {.name = "once", .help = "one task, then end; waits for one when there is none"},
     {.name = "until-empty",
      .help = "end when no task is ready; those that wait for their time are left"},
     {.name = "worker-id", .value = "ID", .help = "its name; else made from host and process"},
@@ -247,12 +247,23 @@ static const struct pawl_cli_option worker_run_options[] = {
      .value = "NAME=VALUE",
      .help = "set for the command; may be given several times",
      .repeats = true},
-    {.name = "quiet", .help = "say only what went wrong"},
+    {.name = "quiet", .help = "say only what went wrong: warnings and errors"},
     {.name = NULL},
 };
 
+#define TIMER_NOTES                                                                                \
+    "What comes due (retries, delays, ends of leases, time-outs, deadlines of requests) is done by "\
+    "programs that stay and run timers: `pawl worker run`, `pawl task wait`, `pawl events -f`, "   \
+    "`pawl task logs -f`, every command with --watch, and programs that use the library. The "     \
+    "other commands leave it to them."
+#define TRIES_NOTES                                                                                \
+    "FAILED TRIES is how many tries have failed, and how many there may be: the first and the "    \
+    "retries. A try under way is not counted."
 #define INSIDE_NOTES                                                                               \
     "Inside a command of `pawl worker run` the task is known and its id can be left out."
+#define SILENT_NOTES                                                                               \
+    "Inside a command of `pawl worker run` it prints nothing unless -o is given: what the command " \
+    "prints is its result."
 #define MANY_NOTES                                                                                 \
     "Several ids may be given. What fails is told on standard error; exit status 8 says that a "   \
     "part of them failed."
@@ -265,31 +276,40 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "json`: id, queue, input, goal, title, metadata, correlation_id, key, priority (a number or "
      "a name), max_retries, timeout_ms, depends_on; besides hold, run_at_ms, delay_ms, "
      "dependency_policy, allow_missing_dependencies, backoff, retry_delay_ms, retry_delay_ms_max, "
-     "retry_jitter_ms. In depends_on, \"#0\" is the first task of the input. Each line is "
-     "answered by one line, in order. Lines are added up to 500 at a time, all or none; when that "
-     "fails, one by one, so that only the bad ones are left out. Exit status 8 says that some "
-     "were."},
+     "retry_jitter_ms. In depends_on, \"#0\" is the first task of the input. Blank lines are "
+     "passed over; each other line is answered by one line, in order: what is wrong with a bad one "
+     "stands in its answer, or, with -o table or name, on standard error. Lines are added up to "
+     "500 at a time, all or none; when that fails, one by one, so that only the bad ones are left "
+     "out. Exit status 8 says that some were; if none was good, it is that of the first error.\n"
+     TIMER_NOTES},
     {"task", "list", pawl_cli_task_list, "", 0, 0,
      PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List tasks", list_options,
      "States are PENDING, QUEUED, RUNNING, PAUSED, RECOVERY_PENDING, COMPLETED, FAILED, CANCELLED "
-     "and DEAD_LETTER; any other is refused. A page that is not the last one has a cursor."},
+     "and DEAD_LETTER, in any case; any other is refused. A page that is not the last one has a "
+     "cursor.\n"
+     TRIES_NOTES},
     {"task", "get", pawl_cli_task_get, "ID", 1, 1, PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS,
-     "Show one task, and why it waits", get_options, NULL},
-    {"task", "logs", pawl_cli_task_logs, "ID", 1, 1, PAWL_IS_LIST | PAWL_HEARS_SIGNALS,
-     "Show what a task has logged", logs_options, NULL},
+     "Show one task, and why it waits", get_options, TIMER_NOTES},
+    {"task", "logs", pawl_cli_task_logs, "ID", 1, 1,
+     PAWL_IS_LIST | PAWL_HEARS_SIGNALS | PAWL_FOLLOWS, "Show what a task has logged", logs_options,
+     "While it follows, what comes due is done too, as by `pawl task wait`."},
     {"task", "result", pawl_cli_task_result, "ID", 1, 1, 0, "Print the result of a task",
      result_options,
-     "Prints the JSON as it was stored. Exit status 1 if the task ended without success, 4 if it "
-     "has not ended."},
-    {"task", "wait", pawl_cli_task_wait, "ID…", 1, -1, PAWL_IS_LIST | PAWL_HEARS_SIGNALS,
-     "Wait until tasks have ended", wait_options,
-     "Exit status 0 if all are COMPLETED, 1 if one ended otherwise, 7 if the time is up."},
+     "Prints the JSON as it was stored. With --raw, what the command printed: the text of a JSON "
+     "string and a line break, or the very bytes of {\"base64\":…}; what was cut is told on standard "
+     "error. `pawl help worker run` has how results are made. Exit status 1 if the task ended "
+     "without success, 4 if it has not ended."},
+    {"task", "wait", pawl_cli_task_wait, "ID…", 1, -1,
+     PAWL_IS_LIST | PAWL_HEARS_SIGNALS | PAWL_HAS_TIMERS, "Wait until tasks have ended",
+     wait_options,
+     "Prints each task when it ends. While it waits, what comes due is done: retries, delays, ends "
+     "of leases. Exit status 0 if all are COMPLETED, 1 if one ended otherwise, 7 if the time is up."},
     {"task", "queue", pawl_cli_task_queue, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Queue tasks that were added with --hold", NULL, MANY_NOTES},
     {"task", "pause", pawl_cli_task_pause, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Withdraw tasks for a while", NULL,
      "The holder of a running task is asked to stop; it learns this with its next renewal and is "
-     "never forced.\n" MANY_NOTES},
+     "never forced. One that finishes its work all the same completes the task.\n" MANY_NOTES},
     {"task", "resume", pawl_cli_task_resume, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Queue paused, failed or dead tasks again", resume_options, MANY_NOTES},
     {"task", "retry", pawl_cli_task_resume, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
@@ -297,16 +317,18 @@ const struct pawl_cli_command pawl_cli_commands[] = {
     {"task", "cancel", pawl_cli_task_cancel, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Cancel tasks", cancel_options,
      "The holder of a running task is asked to stop. If it has not after one lease, it has lost "
-     "the task.\n" MANY_NOTES},
+     "the task. One that finishes its work before that completes the task.\n"
+     TIMER_NOTES "\n" MANY_NOTES},
     {"task", "complete", pawl_cli_task_complete, "ID", 1, 1,
      PAWL_TAKES_CHANGE | PAWL_TAKES_FENCE, "Complete a task by hand", complete_options,
-     "A running task can be completed by the holder of its lease only."},
+     "A running task can be completed by the holder of its lease only.\n" SILENT_NOTES},
     {"task", "fail", pawl_cli_task_fail, "ID", 1, 1, PAWL_TAKES_CHANGE | PAWL_TAKES_FENCE,
      "End the attempt of a running task as failed", fail_options,
-     "Only the holder of its lease can do this."},
+     "Only the holder of its lease can do this.\n" SILENT_NOTES},
     {"task", "resolve", pawl_cli_task_resolve, "ID", 1, 1, PAWL_TAKES_CHANGE,
      "Decide what became of a task", resolve_options,
-     "For tasks in RECOVERY_PENDING, FAILED or DEAD_LETTER."},
+     "For tasks in RECOVERY_PENDING, FAILED or DEAD_LETTER. FAILED is an outcome for "
+     "RECOVERY_PENDING only."},
     {"task", "progress", pawl_cli_task_progress, "[ID] PERCENT", 1, 2, PAWL_TAKES_FENCE,
      "Report progress, from 0 to 100", NULL, INSIDE_NOTES},
     {"task", "log", pawl_cli_task_log, "[ID] TEXT", 1, 2, PAWL_TAKES_FENCE,
@@ -328,7 +350,8 @@ const struct pawl_cli_command pawl_cli_commands[] = {
 
     {"queue", "list", pawl_cli_queue_list, "", 0, 0,
      PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List queues and their defaults", NULL,
-     NULL},
+     "A - stands for what is built in: 3 retries, the first after 1s, the longest wait 60s, no "
+     "jitter, exponential; and for the lease what the worker asks for, else 60s."},
     {"queue", "stats", pawl_cli_queue_stats, "[NAME…]", 0, -1,
      PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "Count what waits and runs", NULL, NULL},
     {"queue", "pause", pawl_cli_queue_pause, "NAME…", 1, -1, PAWL_CREATES_STORE,
@@ -340,14 +363,16 @@ const struct pawl_cli_command pawl_cli_commands[] = {
 
     {"dead", "list", pawl_cli_dead_list, "", 0, 0,
      PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List dead letters and their errors",
-     dead_list_options, NULL},
+     dead_list_options, TRIES_NOTES},
     {"dead", "show", pawl_cli_task_get, "ID", 1, 1, PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS,
      "Show one task; the same as `pawl task get`", get_options, NULL},
     {"dead", "redrive", pawl_cli_dead_redrive, "[ID…]", 0, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Queue dead letters again", redrive_options,
-     "By their ids, or by a filter: --queue, --error, --before, --max, or --all."},
-    {"dead", "discard", pawl_cli_task_cancel, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
-     "Cancel dead letters; the same as `pawl task cancel`", cancel_options, MANY_NOTES},
+     "By their ids, or by a filter: --queue, --error, --before, --max, or --all. A task named by "
+     "its id that is neither DEAD_LETTER nor FAILED is refused."},
+    {"dead", "discard", pawl_cli_dead_discard, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+     "Cancel dead letters", NULL,
+     "A task that is neither DEAD_LETTER nor FAILED is refused.\n" MANY_NOTES},
 
     {"worker", "run", pawl_cli_worker_run, "[QUEUE…] -- COMMAND…", 1, -1,
      PAWL_CREATES_STORE | PAWL_HAS_TIMERS | PAWL_HEARS_SIGNALS, "Run a command for each task",
@@ -355,22 +380,39 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "The command gets the task as JSON on standard input and in the file named by PAWL_TASK; "
      "also PAWL_TASK_ID, PAWL_QUEUE, PAWL_ATTEMPT, PAWL_EPOCH, PAWL_WORKER_ID and PAWL_DB, with "
      "which `pawl task progress`, log, checkpoint, lease, release and retry-after need no id.\n"
-     "Exit status 0 completes the task; its standard output, up to 1 MiB, is the result: JSON if "
-     "it is JSON, else a JSON string. Exit status 65, 78, 126 and 127 fail for good; 75, all "
-     "others and signals are tried again. What it writes to standard error is the log of the "
-     "task.\n"
-     "The lease is renewed as long as the command runs. When it is lost, or the task is to be "
-     "paused or cancelled, the command gets SIGTERM, and SIGKILL after the grace. It runs in a "
-     "process group of its own, which ends with it.\n"
-     "SIGTERM and SIGINT to the worker end it in order: no more claims; running commands may end "
-     "by themselves within the grace, then get SIGTERM, and their tasks are given back uncounted. "
-     "A second signal ends them at once."},
+     "Exit status 0 completes the task. 65, 78, 126 and 127 fail for good; 75, all others and "
+     "signals are tried again; the error is the exit status or signal and the end of standard "
+     "error.\n"
+     "The result is what it prints to standard output. JSON is kept as it is. Other text, which is "
+     "UTF-8 without zero bytes, becomes a JSON string without the line breaks at its end; anything "
+     "else becomes {\"base64\":…}. Nothing gives no result. Beyond 1 MiB the rest is dropped, the "
+     "result is {\"text\":…,\"cut\":true} or {\"base64\":…,\"cut\":true}, and the worker says so "
+     "(worker.result_cut). `pawl task result -r` gives back text and bytes.\n"
+     "What it writes to standard error goes to the log of the task, in pieces of whole lines of up "
+     "to 16 KiB, and to the worker's own standard error.\n"
+     "The lease is renewed as long as the command runs. When it is lost, when the time for the "
+     "attempt is up, or when the task is to be paused or cancelled, the command gets SIGTERM, and "
+     "SIGKILL after the grace. It runs in a process group of its own, which ends with it.\n"
+     "A command that ends with exit status 0 while the lease is held completes the task, whatever "
+     "it was asked: to pause, to cancel, or to end because the worker does. With any other end "
+     "the task is then paused, cancelled, or given back uncounted. Only a time-out fails the "
+     "attempt however the command ends.\n"
+     "SIGTERM and SIGINT to the worker end it in order, with exit status 0: no more claims; "
+     "running commands may end by themselves within the grace, then get SIGTERM and the grace once "
+     "more. A second signal kills them at once. Exit status 0 says nothing of what became of the "
+     "tasks.\n"
+     "The worker's own log is logfmt on standard error, a line each, which starts with its time. "
+     "Failures of tasks are warnings in it.\n"
+     TIMER_NOTES},
 
-    {NULL, "events", pawl_cli_events, "", 0, 0, PAWL_IS_LIST | PAWL_HEARS_SIGNALS,
+    {NULL, "events", pawl_cli_events, "", 0, 0,
+     PAWL_IS_LIST | PAWL_HEARS_SIGNALS | PAWL_FOLLOWS,
      "Read what has happened", events_options,
      "Events come in the order in which they were committed. A consumer is a name with a position "
-     "that is kept in the store; it moves by --ack and gets each event at least once."},
-    {NULL, "version", pawl_cli_version, "", 0, 0, 0, "Print the version", NULL, NULL},
+     "that is kept in the store; it moves by --ack and gets each event at least once. While it "
+     "follows, what comes due is done too, as by `pawl task wait`."},
+    {NULL, "version", pawl_cli_version, "", 0, 0, 0, "Print the version, and that of SQLite", NULL,
+     NULL},
     {NULL, "help", pawl_cli_help, "[COMMAND]", 0, 2, 0, "Explain a command", NULL, NULL},
     {.name = NULL},
 };

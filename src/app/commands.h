@@ -26,7 +26,8 @@ enum {
     /* What is not about options. */
     PAWL_IS_LIST = 1 << 8,       /* prints rows: jsonl where nothing else is asked for */
     PAWL_CREATES_STORE = 1 << 9, /* a store that is missing is made */
-    PAWL_HAS_TIMERS = 1 << 10,   /* not a one-shot command: what comes due is done */
+    PAWL_HAS_TIMERS = 1 << 10,   /* not a one-shot command: what comes due is done; so too with -w */
+    PAWL_FOLLOWS = 1 << 12,      /* the same with -f */
     PAWL_HEARS_SIGNALS = 1 << 11 /* SIGINT and SIGTERM are read from a descriptor */
 };
 
@@ -95,6 +96,7 @@ int pawl_cli_queue_resume(struct pawl_cli *cli);
 int pawl_cli_queue_set(struct pawl_cli *cli);
 int pawl_cli_dead_list(struct pawl_cli *cli);
 int pawl_cli_dead_redrive(struct pawl_cli *cli);
+int pawl_cli_dead_discard(struct pawl_cli *cli);
 int pawl_cli_worker_run(struct pawl_cli *cli);
 int pawl_cli_events(struct pawl_cli *cli);
 int pawl_cli_version(struct pawl_cli *cli);

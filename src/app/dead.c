@@ -1,11 +1,71 @@
-/* pawl dead redrive: dead letters queued again, by their ids or by a filter. */
+/* pawl dead redrive and discard: dead letters queued again, by their ids or by a filter, or cancelled. */
 #include "app/cli.h"
 #include "app/commands.h"
+#include "app/each.h"
 #include "app/show.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/str.h"
 
 #include <inttypes.h>
+
+/* ---- By id ----------------------------------------------------------------------------------- */
+
+/* Lets through what has died only, and sees to it that the change is made to the task as it was
+ * looked at: the same calls would queue or cancel a task that is alive. */
+static enum pawl_code check_dead(struct pawl_cli *cli, struct pawl_str id, const char *verb,
+                                 struct pawl_change *change)
+{
+    struct pawl_task task;
+    enum pawl_code code = pawl_task_get(cli->pawl, id, false, cli->scratch, &task, &cli->err);
+    if (code != PAWL_OK) return code;
+    if (task.state != PAWL_TASK_DEAD_LETTER && task.state != PAWL_TASK_FAILED) {
+        return pawl_error_set(&cli->err, PAWL_STATE,
+                              "task %.*s is %s: only what is DEAD_LETTER or FAILED can be %s",
+                              PAWL_STR_ARG(id), pawl_task_state_name(task.state), verb);
+    }
+    if (change->expected_version != 0 && change->expected_version != task.version) {
+        return pawl_error_set(&cli->err, PAWL_CONFLICT,
+                              "task %.*s has version %" PRId64 ", not %" PRId64, PAWL_STR_ARG(id),
+                              task.version, change->expected_version);
+    }
+    change->expected_version = task.version;
+    return PAWL_OK;
+}
+
+static enum pawl_code redrive_one(struct pawl_cli *cli, struct pawl_str id, const void *self)
+{
+    struct pawl_fence fence;
+    struct pawl_change change;
+    pawl_cli_change(cli, id, &fence, &change);
+    enum pawl_code code = check_dead(cli, id, "redriven", &change);
+    return code == PAWL_OK ? pawl_task_resume(cli->pawl, id, self, &change, &cli->err) : code;
+}
+
+static int redrive_ids(struct pawl_cli *cli)
+{
+    struct pawl_resume resume = PAWL_RESUME_INIT;
+    resume.keep_retries = pawl_given(cli, "keep-retries");
+    resume.input = pawl_given_json(cli, "input");
+    return pawl_each_task(cli, redrive_one, &resume);
+}
+
+static enum pawl_code discard_one(struct pawl_cli *cli, struct pawl_str id, const void *self)
+{
+    (void)self;
+    struct pawl_fence fence;
+    struct pawl_change change;
+    pawl_cli_change(cli, id, &fence, &change);
+    enum pawl_code code = check_dead(cli, id, "discarded", &change);
+    return code == PAWL_OK ? pawl_task_cancel(cli->pawl, id, false, &change, &cli->err) : code;
+}
+
+int pawl_cli_dead_discard(struct pawl_cli *cli)
+{
+    return pawl_each_task(cli, discard_one, NULL);
+}
+
+/* ---- By a filter ----------------------------------------------------------------------------- */
 
 static void take_filters(struct pawl_cli *cli, struct pawl_redrive *ask)
 {
@@ -41,7 +101,7 @@ int pawl_cli_dead_redrive(struct pawl_cli *cli)
         (void)pawl_error_set(&cli->err, PAWL_INVALID, "give ids or a filter, not both");
         return pawl_cli_fail(cli);
     }
-    if (has_ids) return pawl_cli_task_resume(cli);
+    if (has_ids) return redrive_ids(cli);
     if (!has_filter && !is_all) {
         (void)pawl_error_set(&cli->err, PAWL_INVALID, "name ids, a filter, or --all");
         return pawl_cli_fail(cli);

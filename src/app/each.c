@@ -22,6 +22,7 @@ int pawl_each_task(struct pawl_cli *cli,
     pawl_cli_change(cli, (struct pawl_str){0}, &fence, &common);
     if (pawl_cli_begin(cli) != PAWL_OK) return pawl_cli_fail(cli);
 
+    bool tells = pawl_cli_tells_changes(cli);
     int64_t done_count = 0;
     int64_t failed_count = 0;
     int first_failure = 0;
@@ -34,7 +35,7 @@ int pawl_each_task(struct pawl_cli *cli,
             code = pawl_task_get(cli->pawl, id, false, cli->scratch, &task, &cli->err);
         }
         if (code == PAWL_OK) {
-            pawl_show_changed(cli, &task);
+            if (tells) pawl_show_changed(cli, &task);
             done_count++;
             continue;
         }

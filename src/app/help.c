@@ -21,7 +21,7 @@ static const struct {
     const char *text;
 } exits[] = {
     {0, "done; finding nothing too"},
-    {1, "the work itself failed"},
+    {1, "the work itself failed: `task wait` and `task result`, of a task that did not complete"},
     {2, "usage, or a bad request"},
     {3, "not found"},
     {4, "conflict, not from this state, lease lost or held, not ready"},
@@ -102,6 +102,41 @@ static void print_commands(FILE *file, const char *group)
     }
 }
 
+/* What values are written like, by what help calls them. */
+static const struct {
+    const char *name;
+    const char *text;
+} values[] = {
+    {"T", "a duration: 250ms, 30s, 1.5s, 5m, 1h30m, 7d; a number alone is seconds"},
+    {"TIME", "an instant: 2026-11-30T17:45:00Z, 2026-11-30T17:45+02:00, 2026-11-30 (midnight, UTC), "
+             "or milliseconds since 1970"},
+};
+
+static bool takes_value(const struct pawl_cli_command *command, const char *name)
+{
+    if (strcmp(command->arguments, name) == 0) return true;
+    const struct pawl_cli_option *sets[PAWL_OPTION_SETS + 1];
+    pawl_cli_option_sets(command, sets);
+    for (size_t i = 0; sets[i] != NULL; i++) {
+        for (const struct pawl_cli_option *at = sets[i]; at->name != NULL; at++) {
+            if (at->value != NULL && strcmp(at->value, name) == 0) return true;
+        }
+    }
+    return false;
+}
+
+/* Those of a command; all for NULL. */
+static void print_values(FILE *file, const struct pawl_cli_command *command)
+{
+    bool has_title = false;
+    for (size_t i = 0; i < PAWL_COUNT_OF(values); i++) {
+        if (command != NULL && !takes_value(command, values[i].name)) continue;
+        if (!has_title) (void)fprintf(file, "\nValues\n");
+        has_title = true;
+        print_entry(file, values[i].name, 6, values[i].text);
+    }
+}
+
 /* On the page of a command the options of all commands are names only. */
 static void print_common_line(FILE *file)
 {
@@ -127,6 +162,7 @@ static void print_command_page(FILE *file, const struct pawl_cli_command *comman
     pawl_cli_option_sets(command, sets);
     if (sets[0] != pawl_cli_options_common) (void)fprintf(file, "\nOptions\n");
     for (size_t i = 0; sets[i] != pawl_cli_options_common; i++) print_options(file, sets[i]);
+    print_values(file, command);
     print_common_line(file);
 }
 
@@ -164,6 +200,7 @@ static void print_program_page(FILE *file)
     print_commands(file, NULL);
     (void)fprintf(file, "\nOptions of every command\n");
     print_options(file, pawl_cli_options_common);
+    print_values(file, NULL);
     (void)fprintf(file, "\nExit status\n");
     print_exits(file);
 }

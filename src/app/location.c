@@ -68,6 +68,25 @@ static enum pawl_code make_absolute(struct pawl_str path, struct pawl_arena *kee
     return pawl_arena_code(keep);
 }
 
+/* The folder of a file, which nobody makes: its name may be a slip of the hand. */
+static enum pawl_code check_folder(struct pawl_str path, struct pawl_arena *keep,
+                                   struct pawl_error *err)
+{
+    struct stat status;
+    const char *slash = memrchr(path.ptr, '/', path.len);
+    size_t len = slash > path.ptr ? (size_t)(slash - path.ptr) : 1;
+    char *folder = pawl_arena_c_text(keep, (struct pawl_str){path.ptr, len});
+    if (folder == NULL) return pawl_error_set(err, pawl_arena_code(keep), "--db is too long");
+    if (stat(folder, &status) == 0) {
+        if (S_ISDIR(status.st_mode)) return PAWL_OK;
+        errno = ENOTDIR;
+    }
+    enum pawl_code code = errno == ENOENT || errno == ENOTDIR ? PAWL_NOT_FOUND : PAWL_IO;
+    const char *what = errno == ENOENT ? "there is no folder" : "cannot open the folder";
+    const char *why = errno == ENOENT ? "" : strerror(errno);
+    return pawl_error_set(err, code, "%s %s%s%s", what, folder, why[0] != '\0' ? ": " : "", why);
+}
+
 enum pawl_code pawl_location_find(struct pawl_str given, bool creates, struct pawl_arena *keep,
                                   struct pawl_str *out, struct pawl_error *err)
 {
@@ -85,5 +104,6 @@ enum pawl_code pawl_location_find(struct pawl_str given, bool creates, struct pa
         return pawl_error_set(err, PAWL_INVALID, "%.*s: a store is a file or postgres://…",
                               PAWL_STR_ARG(given));
     }
-    return make_absolute(given, keep, out, err);
+    enum pawl_code code = make_absolute(given, keep, out, err);
+    return code == PAWL_OK ? check_folder(*out, keep, err) : code;
 }

@@ -64,6 +64,12 @@ static struct pawl_str delay_text(struct pawl_arena *arena, int64_t delay_ms)
     return delay_ms == PAWL_DELAY_NONE ? PAWL_STR("0s") : pawl_duration_text(arena, delay_ms);
 }
 
+static struct pawl_str backoff_text(enum pawl_backoff backoff)
+{
+    bool is_default = backoff == (enum pawl_backoff)0;
+    return is_default ? PAWL_STR("") : pawl_str_of(pawl_backoff_name(backoff));
+}
+
 static void show_queue(struct pawl_listing *listing, const struct pawl_queue *queue)
 {
     const struct pawl_output *out = listing->out;
@@ -82,7 +88,7 @@ static void show_queue(struct pawl_listing *listing, const struct pawl_queue *qu
             {delay_text(arena, queue->retry.delay_ms), NULL},
             {pawl_duration_text(arena, queue->retry.delay_ms_max), NULL},
             {pawl_duration_text(arena, queue->retry.jitter_ms), NULL},
-            {pawl_str_of(pawl_backoff_name(queue->retry.backoff)), NULL},
+            {backoff_text(queue->retry.backoff), NULL},
         };
         pawl_listing_cells(listing, cells);
     } else {

@@ -41,10 +41,16 @@ const char *pawl_backoff_name(enum pawl_backoff backoff)
     return (size_t)backoff < PAWL_COUNT_OF(backoff_names) ? backoff_names[backoff] : NULL;
 }
 
+static bool is_word(struct pawl_str written, const char *word)
+{
+    struct pawl_str name = pawl_str_of(word);
+    return name.len == written.len && strncasecmp(name.ptr, written.ptr, name.len) == 0;
+}
+
 static bool find_name(const char *const *names, size_t count, struct pawl_str name, size_t *at)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!pawl_str_equal(name, pawl_str_of(names[i]))) continue;
+        if (!is_word(name, names[i])) continue;
         *at = i;
         return true;
     }
@@ -67,11 +73,20 @@ bool pawl_dependency_policy_parse(struct pawl_str name, enum pawl_dependency_pol
     return true;
 }
 
+bool pawl_state_parse(struct pawl_str name, enum pawl_task_state *out)
+{
+    for (int32_t i = PAWL_TASK_PENDING; i <= PAWL_TASK_DEAD_LETTER; i++) {
+        if (!is_word(name, pawl_task_state_name((enum pawl_task_state)i))) continue;
+        *out = (enum pawl_task_state)i;
+        return true;
+    }
+    return false;
+}
+
 bool pawl_priority_parse(struct pawl_str text, int32_t *out)
 {
     for (size_t i = 0; i < PAWL_COUNT_OF(priority_marks); i++) {
-        struct pawl_str name = pawl_str_of(priority_marks[i].name);
-        if (name.len != text.len || strncasecmp(name.ptr, text.ptr, name.len) != 0) continue;
+        if (!is_word(text, priority_marks[i].name)) continue;
         *out = priority_marks[i].priority;
         return true;
     }
@@ -193,16 +208,24 @@ struct pawl_str pawl_show_state(struct pawl_arena *arena, const struct pawl_task
     return pawl_arena_format(arena, "%s, asked to %s", name, control);
 }
 
+struct pawl_str pawl_show_tries(struct pawl_arena *arena, const struct pawl_task *task,
+                                const char *between)
+{
+    /* A try that failed is counted as a retry, whether another follows or not. */
+    return pawl_arena_format(arena, "%" PRId32 "%s%" PRId32, task->retries, between,
+                             task->max_retries + 1);
+}
+
 /* clang-format off */
 const struct pawl_column pawl_task_columns[] = {
     {"ID", false, false}, {"STATE", false, false}, {"QUEUE", false, false}, {"PRIO", true, false},
-    {"RETRIES", true, false}, {"DONE", true, false}, {"CREATED", false, false},
+    {"FAILED TRIES", true, false}, {"DONE", true, false}, {"CREATED", false, false},
     {"UPDATED", false, true}, {"EPOCH", true, true}, {"OWNER", false, true},
     {"LEASE END", false, true}, {"NOT BEFORE", false, true}, {"TITLE", false, false},
     {NULL, false, false},
 };
 const struct pawl_column pawl_dead_columns[] = {
-    {"ID", false, false}, {"QUEUE", false, false}, {"RETRIES", true, false}, {"DIED", false, false},
+    {"ID", false, false}, {"QUEUE", false, false}, {"FAILED TRIES", true, false}, {"DIED", false, false},
     {"TITLE", false, true}, {"ERROR", false, false}, {NULL, false, false},
 };
 const struct pawl_column pawl_event_columns[] = {
@@ -221,7 +244,7 @@ static void put_task_cells(struct pawl_listing *listing, const struct pawl_task 
         {pawl_show_state(arena, task), pawl_state_color(out, task->state)},
         {task->queue, NULL},
         {number_text(arena, task->priority), NULL},
-        {pawl_arena_format(arena, "%" PRId32 "/%" PRId32, task->retries, task->max_retries), NULL},
+        {pawl_show_tries(arena, task, "/"), NULL},
         {pawl_arena_format(arena, "%.0f%%", task->progress), NULL},
         {pawl_time_text(out, arena, task->created_at_ms), NULL},
         {pawl_time_text(out, arena, task->updated_at_ms), NULL},
@@ -241,7 +264,7 @@ static void put_dead_cells(struct pawl_listing *listing, const struct pawl_task 
     const struct pawl_cell cells[] = {
         {task->id, NULL},
         {task->queue, NULL},
-        {pawl_arena_format(arena, "%" PRId32 "/%" PRId32, task->retries, task->max_retries), NULL},
+        {pawl_show_tries(arena, task, "/"), NULL},
         {pawl_time_text(listing->out, arena, task->finished_at_ms), NULL},
         {task->title, NULL},
         {task->error, NULL},

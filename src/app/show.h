@@ -11,8 +11,11 @@ struct pawl_cli;
 /* Lowercase words for the enumerations that have no names of their own. */
 const char *pawl_control_name(enum pawl_control control); /* NULL for none */
 const char *pawl_backoff_name(enum pawl_backoff backoff);
+/* In any case. */
 bool pawl_backoff_parse(struct pawl_str name, enum pawl_backoff *out);
 bool pawl_dependency_policy_parse(struct pawl_str name, enum pawl_dependency_policy *out);
+/* The name of a state, in any case. */
+bool pawl_state_parse(struct pawl_str name, enum pawl_task_state *out);
 /* A number, or LOW, MEDIUM, HIGH, CRITICAL in any case; as struct pawl_task_new has it. */
 bool pawl_priority_parse(struct pawl_str text, int32_t *out);
 
@@ -25,6 +28,10 @@ void pawl_show_task_json(struct pawl_json_writer *w, const struct pawl_task *tas
                          bool with_payload);
 /* "RUNNING", "RUNNING, asked to cancel". */
 struct pawl_str pawl_show_state(struct pawl_arena *arena, const struct pawl_task *task);
+
+/* How many tries have failed, and how many there may be: "1/4". */
+struct pawl_str pawl_show_tries(struct pawl_arena *arena, const struct pawl_task *task,
+                                const char *between);
 
 extern const struct pawl_column pawl_task_columns[];
 extern const struct pawl_column pawl_dead_columns[]; /* with errors */

@@ -65,6 +65,15 @@ static void entry_fail(struct run *run, struct entry *entry, const struct pawl_e
     entry->text = pawl_arena_copy(run->cli->scratch, pawl_str_of(err->text));
 }
 
+/* What is wrong with one line, without the number it has of itself. */
+static void say_not_json(struct pawl_error *err)
+{
+    static const char first[] = "line 1, ";
+    bool has_line = strncmp(err->text, first, sizeof first - 1) == 0;
+    const char *text = has_line ? err->text + sizeof first - 1 : err->text;
+    (void)pawl_error_set(err, PAWL_INVALID, "not JSON: %s", text);
+}
+
 static void read_entry(struct run *run, struct pawl_str text)
 {
     struct entry *entry = &run->entries[run->count++];
@@ -75,6 +84,7 @@ static void read_entry(struct run *run, struct pawl_str text)
     struct pawl_json *object = NULL;
     struct pawl_str copy = pawl_arena_copy(scratch, text);
     enum pawl_code code = pawl_json_parse_top(copy, 2, scratch, &object, &err);
+    if (code == PAWL_INVALID) say_not_json(&err);
     if (code == PAWL_OK) code = pawl_task_from_json(object, scratch, &entry->task, &err);
     if (code != PAWL_OK) {
         entry_fail(run, entry, &err);
@@ -270,6 +280,8 @@ static enum pawl_code add_batch(struct run *run)
 
 /* ---- Answering ------------------------------------------------------------------------------- */
 
+/* In the answer where that is JSON, else on standard error: a line of text answers no more than an
+ * id. */
 static void show_failure(struct run *run, const struct entry *entry)
 {
     const struct pawl_output *out = &run->cli->out;
@@ -285,6 +297,7 @@ static void show_failure(struct run *run, const struct entry *entry)
         pawl_json_end_object(&w);
         pawl_json_end_object(&w);
         pawl_output_json_line(out, pawl_json_writer_done(&w));
+        return;
     }
     (void)pawl_error_set(&run->cli->err, entry->code, "line %" PRId64 ": %.*s", entry->line,
                          PAWL_STR_ARG(entry->text));

@@ -4,6 +4,7 @@
 #include "app/commands.h"
 #include "app/each.h"
 #include "app/retry.h"
+#include "app/show.h"
 #include "base/error.h"
 #include "base/str.h"
 
@@ -112,8 +113,13 @@ static enum pawl_code resolve_one(struct pawl_cli *cli, struct pawl_str id, cons
     struct pawl_fence fence;
     struct pawl_change change;
     pawl_cli_change(cli, id, &fence, &change);
-    return pawl_task_resolve(cli->pawl, id, resolution->outcome, resolution->text, &change,
-                             &cli->err);
+    enum pawl_code code = pawl_task_resolve(cli->pawl, id, resolution->outcome, resolution->text,
+                                            &change, &cli->err);
+    if (code == PAWL_STATE && resolution->outcome == PAWL_TASK_FAILED) {
+        return pawl_error_set(&cli->err, code, "%s; FAILED is for RECOVERY_PENDING only",
+                              cli->err.text);
+    }
+    return code;
 }
 
 static bool can_be_outcome(enum pawl_task_state state)
@@ -126,7 +132,13 @@ int pawl_cli_task_resolve(struct pawl_cli *cli)
 {
     struct resolution resolution = {0};
     struct pawl_str outcome = pawl_given_text(cli, "outcome");
-    bool is_state = pawl_task_state_parse(outcome, &resolution.outcome);
+    bool is_state = pawl_state_parse(outcome, &resolution.outcome);
+    if (!pawl_given(cli, "outcome")) {
+        (void)pawl_error_set(
+            &cli->err, PAWL_INVALID,
+            "--outcome is missing: one of COMPLETED, FAILED, QUEUED and CANCELLED");
+        return pawl_cli_fail(cli);
+    }
     if (!is_state || !can_be_outcome(resolution.outcome)) {
         (void)pawl_error_set(
             &cli->err, PAWL_INVALID,

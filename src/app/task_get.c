@@ -154,9 +154,7 @@ static void draw_lines(struct pawl_cli *cli, const struct details *details)
     put_line(cli, "error", task->error);
     put_line(cli, "priority", pawl_arena_format(scratch, "%" PRId32, task->priority));
     put_line(cli, "progress", pawl_arena_format(scratch, "%.1f%%", task->progress));
-    put_line(
-        cli, "retries",
-        pawl_arena_format(scratch, "%" PRId32 " of %" PRId32, task->retries, task->max_retries));
+    put_line(cli, "failed tries", pawl_show_tries(scratch, task, " of "));
     put_line(cli, "epoch", pawl_arena_format(scratch, "%" PRId64, task->epoch));
     put_line(cli, "version", pawl_arena_format(scratch, "%" PRId64, task->version));
     put_line(cli, "owner", task->owner);

@@ -15,25 +15,44 @@ struct listed {
     bool all_pages;
 };
 
+/* "PENDING, QUEUED, … and DEAD_LETTER" */
+static struct pawl_str state_names(struct pawl_arena *arena)
+{
+    struct pawl_str names = pawl_str_of(pawl_task_state_name(PAWL_TASK_PENDING));
+    for (int32_t i = PAWL_TASK_PENDING + 1; i <= PAWL_TASK_DEAD_LETTER; i++) {
+        names = pawl_arena_format(arena, "%.*s%s%s", PAWL_STR_ARG(names),
+                                  i == PAWL_TASK_DEAD_LETTER ? " and " : ", ",
+                                  pawl_task_state_name((enum pawl_task_state)i));
+    }
+    return names;
+}
+
+static struct pawl_str upper(struct pawl_arena *arena, struct pawl_str text)
+{
+    char *copy = pawl_arena_c_text(arena, text);
+    for (char *at = copy; at != NULL && *at != '\0'; at++) {
+        if (*at >= 'a' && *at <= 'z') *at = (char)(*at - 'a' + 'A');
+    }
+    return pawl_str_of(copy);
+}
+
 static enum pawl_code take_state(struct pawl_cli *cli, struct pawl_str name, uint32_t *states)
 {
     enum pawl_task_state state;
-    if (pawl_task_state_parse(name, &state)) {
+    if (pawl_state_parse(name, &state)) {
         *states |= UINT32_C(1) << state;
         return PAWL_OK;
     }
-    struct pawl_nearest nearest = pawl_nearest_to(name);
+    struct pawl_nearest nearest = pawl_nearest_to(upper(cli->keep, name));
     for (int32_t i = PAWL_TASK_PENDING; i <= PAWL_TASK_DEAD_LETTER; i++) {
         pawl_nearest_offer(&nearest, pawl_task_state_name((enum pawl_task_state)i));
     }
-    if (nearest.word != NULL) {
-        return pawl_error_set(&cli->err, PAWL_INVALID,
-                              "--status: `%.*s` is no state; did you mean %s?", PAWL_STR_ARG(name),
-                              nearest.word);
-    }
+    const char *mean = nearest.word != NULL ? "did you mean " : "";
+    const char *word = nearest.word != NULL ? nearest.word : "";
     return pawl_error_set(&cli->err, PAWL_INVALID,
-                          "--status: `%.*s` is no state; see `pawl help task list`",
-                          PAWL_STR_ARG(name));
+                          "--status: `%.*s` is no state; %s%s%sthe states are %.*s",
+                          PAWL_STR_ARG(name), mean, word, nearest.word != NULL ? "? " : "",
+                          PAWL_STR_ARG(state_names(cli->keep)));
 }
 
 /* One value of --status: names with commas between them. */

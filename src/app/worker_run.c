@@ -3,6 +3,7 @@
 #include "app/commands.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/instant.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "worker/worker.h"
@@ -18,8 +19,10 @@
 static void write_log(void *self, enum pawl_log_level level, struct pawl_str line)
 {
     const struct pawl_log *log = self;
+    char now[PAWL_INSTANT_TEXT_BYTES_MAX + 1];
     if (level > log->level_max) return;
-    (void)fprintf(stderr, "%.*s\n", PAWL_STR_ARG(line));
+    pawl_instant_format(pawl_wall_ms(), now);
+    (void)fprintf(stderr, "time=%s %.*s\n", now, PAWL_STR_ARG(line));
 }
 
 static struct pawl_str make_worker_id(struct pawl_arena *keep)

@@ -22,9 +22,6 @@ enum pawl_code pawl_check_command(const struct pawl_command *command, struct paw
 enum pawl_code pawl_check_queue_name(struct pawl_str name, struct pawl_error *err);
 enum pawl_code pawl_check_retry(const struct pawl_retry *retry, struct pawl_error *err);
 
-/* The digest of an outcome, for telling a repeat (decisions B3). */
-int64_t pawl_outcome_digest(enum pawl_outcome_kind kind, struct pawl_str body, int64_t number);
-
 /* The title a task is shown with: the given one trimmed, else the start of the goal (contract 1.10). */
 struct pawl_str pawl_title_derive(struct pawl_str title, struct pawl_str goal,
                                   struct pawl_arena *arena);

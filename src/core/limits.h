@@ -25,6 +25,8 @@ enum {
 
     /* Rows of one slice of a continuation: one decision stays far below 1 000 rows and 16 MiB. */
     PAWL_SLICE_ROWS_MAX = 256,
+    PAWL_SLICE_BYTES_MAX = 16 * 1024 * 1024,
+    PAWL_PRUNED_AT_ONCE = 500, /* events */
 
     /* How long a caller waits for the continuations it caused, and for the turn. */
     PAWL_CONTINUING_MS_MAX = 5000,
@@ -36,8 +38,11 @@ enum {
      * always given. */
     PAWL_CLAIM_BYTES_MAX = PAWL_BATCH_BYTES_MAX,
 
+    /* What all claims of one step load together; those that find it spent have their turn in the next step. */
+    PAWL_STEP_CLAIM_BYTES_MAX = 48 * 1024 * 1024,
+
     PAWL_LEASE_MS_DEFAULT = 60 * 1000,
-    /* A day is longer than any renewal's failure; what needs more is no lease. */
+    /* A week is longer than any renewal's failure; what needs more is no lease. */
     PAWL_LEASE_MS_MAX = 7 * 24 * 3600 * 1000,
 
     PAWL_RETRY_COUNT_DEFAULT = 3,
@@ -52,6 +57,9 @@ enum {
     PAWL_LATE_RESULTS_KEPT = 8,
     PAWL_LATE_RESULT_BYTES_MAX = 64 * 1024,
     PAWL_LOG_BYTES_KEPT = 1024 * 1024, /* for each task; the oldest lines go first */
+    PAWL_LOG_ROW_BYTES = 64,           /* what a line counts besides its text: a row is not free */
+    /* rows that may have to go for one line of the largest size */
+    PAWL_LOG_ROWS_DROPPED_MAX = (PAWL_LOG_LINE_BYTES_MAX + PAWL_LOG_ROW_BYTES) / PAWL_LOG_ROW_BYTES + 1,
 
     PAWL_EVENTS_KEPT = 256,     /* of a task that lives on */
     PAWL_EVENT_NOTE_POINTS = 1024,
@@ -67,11 +75,16 @@ enum {
 #define PAWL_RANK_TIME_MASK ((INT64_C(1) << PAWL_RANK_TIME_BITS) - 1)
 
 /* Delays are capped so that now + delay can never overflow, whatever a caller asks. */
+/* Consumers that have acknowledged nothing for so long, and hold others back, are dropped. */
+#define PAWL_CONSUMER_KEPT_MS (INT64_C(7) * 24 * 3600 * 1000)
+
 #define PAWL_DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
 
-static_assert(PAWL_STEP_COMMAND_BYTES_MAX + PAWL_CLAIM_BYTES_MAX + 2 * PAWL_PAYLOAD_BYTES_MAX <=
+static_assert(PAWL_STEP_COMMAND_BYTES_MAX + PAWL_STEP_CLAIM_BYTES_MAX + 2 * PAWL_PAYLOAD_BYTES_MAX <=
                   PAWL_STEP_ARENA_BYTES_MAX,
-              "the bodies of a step, a full claim and two payloads must fit in its arena");
+              "the bodies of a step, its claims and two payloads must fit in its arena");
+static_assert(PAWL_STEP_CLAIM_BYTES_MAX >= PAWL_CLAIM_BYTES_MAX + 2 * PAWL_PAYLOAD_BYTES_MAX,
+              "a claim that is alone in its step is always given a task");
 static_assert(PAWL_INSTANT_MS_MAX < INT64_C(1) << PAWL_RANK_TIME_BITS, "an instant must fit in a rank");
 static_assert(PAWL_BATCH_BYTES_MAX >= PAWL_PAYLOAD_BYTES_MAX, "a batch of one must hold any payload");
 

@@ -31,7 +31,7 @@ enum pawl_look {
     PAWL_LOOK_CHECKPOINT,    /* number = task        struct pawl_checkpoint_row: the latest */
     PAWL_LOOK_EVENT,         /* number = position    struct pawl_event_row */
     PAWL_LOOK_ACK,           /* number = consumer key, after = position; int64_t, the position */
-    PAWL_LOOK_CURSOR_MIN,    /*                      int64_t: lowest cursor of all consumers, or INT64_MAX */
+    PAWL_LOOK_CURSOR_MIN,    /*                      struct pawl_consumer_row: the one with the lowest cursor */
 
     /* lists: entry->row is struct pawl_rows, never NULL once loaded; at most limit rows */
     PAWL_LOOK_READY,         /* number = queue key   int64_t task keys, in order of claims; loads the tasks */
@@ -42,13 +42,15 @@ enum pawl_look {
     PAWL_LOOK_AWAITED,       /* text = id            struct pawl_dependency_row: those that wait for this id */
     PAWL_LOOK_LATE,          /* number = task        struct pawl_late_row, oldest first (body left out) */
     PAWL_LOOK_LOG_OLDEST,    /* number = task        struct pawl_log_row, oldest first (text has len only) */
-    PAWL_LOOK_DEAD,          /* number = queue key or 0, after = last task key; int64_t task keys of
-                                DEAD_LETTER tasks in key order; loads the tasks */
+    PAWL_LOOK_DEAD,          /* after = last task key   int64_t keys of DEAD_LETTER tasks in key order;
+                                loads the tasks */
 };
 
 struct pawl_rows {
     void *rows; /* array; the row type is the look's */
     size_t count;
+    bool is_cut;        /* the list ended at its limit: there may be more */
+    int64_t last;       /* of a cut list of tasks or dependents: key of the last task read, readable or not */
     size_t next;        /* READY: rows before it have been given out */
     bool is_looked_at;  /* READY: what belongs to its rows has been asked for */
 };
@@ -63,6 +65,7 @@ struct pawl_entry {
     bool is_loaded;
     bool is_changed;    /* differs from what is stored; save writes it and clears this */
     bool is_stored;     /* the store has such a row (for insert or update) */
+    bool is_bad;        /* tasks: the store has one that cannot be read; answered as none */
     void *row;          /* as of now; NULL = there is none */
     void *saved;        /* tasks only: the row as the store has it, made at the first change; NULL = new */
     struct pawl_entry *next_changed;
@@ -105,8 +108,8 @@ struct pawl_ack {
 
 struct pawl_event_prune { /* delete events of a task, at most limit, oldest first */
     int64_t task;
-    int64_t sequence_max; /* up to this sequence */
-    int64_t position_max; /* and up to this position */
+    int64_t kept;         /* but for its newest transitions, and what is newer than so many events */
+    int64_t position_max; /* and only up to this position */
     int32_t limit;
 };
 

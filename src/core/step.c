@@ -94,6 +94,7 @@ enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *com
     if (is_full || is_short || code != PAWL_OK) {
         step->random[0] = before.random[0]; /* the next run makes the same ids */
         step->made_ready = before.made_ready;
+        step->claim_bytes_left = before.claim_bytes_left;
         step->caused.count = before.caused.count;
         if (is_full || is_short) step->next_key = before.next_key;
     }

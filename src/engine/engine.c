@@ -72,7 +72,8 @@ static int64_t earlier(int64_t a, int64_t b)
 static int64_t wake_at(const struct pawl *pawl)
 {
     int64_t at = pawl->has_timers ? pawl->next_due_boot_ms : INT64_MAX;
-    if (pawl->caused_count > 0 || pawl->is_parked_worth) at = 0;
+    bool serves = pawl->is_parked_worth && pawl->parked.count > 0;
+    if (pawl->caused_count > 0 || serves) at = 0;
     if (at < pawl->no_step_until_boot_ms) at = pawl->no_step_until_boot_ms;
     for (const struct pawl_request *r = pawl->parked.first; r != NULL; r = r->next) {
         at = earlier(at, r->until_boot_ms);
@@ -156,7 +157,7 @@ static bool sleep_until(struct pawl *pawl, int64_t at_boot_ms)
         {.fd = pawl->turn != NULL ? pawl_turn_late_fd(pawl->turn) : -1, .events = POLLIN},
     };
     arm_timer(pawl, at_boot_ms);
-    bool looks_anyway = pawl->turn == NULL && pawl->parked.count > 0;
+    bool looks_anyway = pawl->turn == NULL && (pawl->parked.count > 0 || pawl->has_timers);
     int got = poll(waits, 4, looks_anyway ? POSTGRES_LOOK_MS : -1);
     uint64_t count;
     if (waits[0].revents != 0) (void)!read(pawl->wake_fd, &count, sizeof count);
@@ -183,6 +184,18 @@ static size_t command_bytes(const struct pawl_command *command)
         break;
     case PAWL_COMMAND_CHECKPOINT:
         bytes += command->ask.checkpoint.state.len;
+        break;
+    case PAWL_COMMAND_RESUME:
+        bytes += command->ask.resume.input.len;
+        break;
+    case PAWL_COMMAND_RESOLVE:
+        bytes += command->ask.resolve.text.len;
+        break;
+    case PAWL_COMMAND_REDRIVE:
+        bytes += command->ask.redrive->resume.input.len;
+        break;
+    case PAWL_COMMAND_LOG:
+        bytes += command->ask.line.len;
         break;
     default:
         break;
@@ -255,7 +268,7 @@ static void *engine_thread(void *argument)
         bool may_try = now >= pawl->no_step_until_boot_ms;
         bool is_due = may_try && pawl->has_timers && pawl->next_due_boot_ms <= now;
         bool has_own = may_try && pawl->caused_count > 0;
-        bool is_worth = may_try && pawl->is_parked_worth;
+        bool is_worth = may_try && pawl->is_parked_worth && pawl->parked.count > 0;
         bool is_stopping;
         bool sleeps;
         struct pawl_requests list =
@@ -278,7 +291,6 @@ static void *engine_thread(void *argument)
                 }
             }
         } else if (list.count > 0 || has_own || is_worth) {
-            pawl->is_parked_worth = false;
             pawl_engine_step(pawl, &list, is_worth);
         } else {
             /* a timer has fired: it may be early, or somebody else was faster; a plain read tells */
@@ -315,6 +327,18 @@ static bool hand_over(struct pawl *pawl, struct pawl_request *request)
     return is_open;
 }
 
+/* A driven host has one thread: it does not wait for continuations that the store does not let go on. They are
+ * rows, and whoever steps next goes on with them. */
+static void let_go(struct pawl *pawl)
+{
+    int64_t now = boot_now(pawl);
+    bool has_failed = now < pawl->no_step_until_boot_ms;
+    for (struct pawl_request *r = pawl->going_on.first; r != NULL && has_failed; r = r->next) {
+        r->until_boot_ms = now;
+    }
+    answer_waited_out(pawl);
+}
+
 static void run_driven(struct pawl *pawl)
 {
     struct pawl_requests list = {0};
@@ -325,6 +349,7 @@ static void run_driven(struct pawl *pawl)
         fill(&list, &bytes, &pawl->incoming);
     }
     pawl_engine_step(pawl, &list, false);
+    let_go(pawl);
 }
 
 enum pawl_code pawl_engine_enter(struct pawl *pawl, struct pawl_error *err)
@@ -378,11 +403,23 @@ enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, 
     pawl_engine_leave(pawl);
     if (code != PAWL_OK) return code; /* it was not handed over */
     (void)sem_destroy(&request->answered);
-    if (err != NULL && request->command.code != PAWL_OK) {
+    if (request->command.code == PAWL_OK) return PAWL_OK;
+    /* nothing was written to the caller's arena, and nothing has failed there */
+    if (request->command.keep != NULL) pawl_arena_rewind(request->command.keep, request->keep_mark);
+    if (err != NULL) {
         *err = request->command.err;
         err->code = request->command.code;
     }
     return request->command.code;
+}
+
+/* When a driven host has to call again: at once if there is something to do, but not while its store fails. */
+static int64_t step_again_at(const struct pawl *pawl)
+{
+    int64_t now = boot_now(pawl);
+    if (pawl->backlog.count > 0 || pawl->incoming.count > 0) return now;
+    if (pawl->caused_count == 0) return wake_at(pawl);
+    return now > pawl->no_step_until_boot_ms ? now : pawl->no_step_until_boot_ms;
 }
 
 enum pawl_code pawl_step(struct pawl *pawl, int64_t *next_at_boot_ms, struct pawl_error *err)
@@ -399,8 +436,7 @@ enum pawl_code pawl_step(struct pawl *pawl, int64_t *next_at_boot_ms, struct paw
     if (pawl->turn != NULL) pawl_turn_settle(pawl->turn);
     if (pawl->turn == NULL) (void)pawl_store_bell_drain(pawl->store); /* pawl_wait_fd is quiet again */
     run_driven(pawl);
-    bool has_more = pawl->backlog.count > 0 || pawl->incoming.count > 0 || pawl->caused_count > 0;
-    int64_t at = has_more ? boot_now(pawl) : wake_at(pawl);
+    int64_t at = step_again_at(pawl);
     (void)pthread_mutex_unlock(&pawl->driving);
     pawl_listening_tell_now(pawl->listening);
     pawl_engine_leave(pawl);

@@ -27,6 +27,7 @@ struct pawl_request {
     sem_t answered;                    /* threads only */
     bool is_answered;
     bool is_done;                      /* its rule has run to the end in the open transaction */
+    bool is_parked;                    /* a CLAIM that waits for something to become ready */
     int64_t wait_ms;                   /* a CLAIM that finds nothing waits so long */
     int64_t asked_boot_ms;             /* when it was handed over */
     int64_t until_boot_ms;             /* parked: when it is answered empty; going on: when it is let go */
@@ -92,6 +93,8 @@ struct pawl {
     int64_t next_due_boot_ms;      /* when that is on the boot clock */
     int64_t no_step_until_boot_ms; /* after a failure of the engine's own work: patience */
     bool is_parked_worth;          /* the bell has rung: parked claims have to be looked at */
+    bool is_careful;               /* own work has failed: it goes alone, one piece a step */
+    size_t own_skip;               /* careful: pieces passed over because they fail */
 
     struct pawl_listening *listening; /* NULL without listeners */
     void (*on_completed)(void *self, struct pawl_str title, struct pawl_str result_start);

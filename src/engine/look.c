@@ -37,13 +37,17 @@ static enum pawl_code need(bool is_given, struct pawl_error *err)
     return is_given ? PAWL_OK : pawl_error_set(err, PAWL_MISUSE, "keep and out are needed");
 }
 
+/* What a failed read has taken from the caller's arena is given back, and its failure there forgotten: the next
+ * one may fit. */
 #define READ(call)                                                \
     do {                                                          \
         enum pawl_code code = need(keep != NULL && out != NULL, err); \
         if (code != PAWL_OK) return code;                         \
         struct pawl_reader *reader = take_reader(pawl, &code, err); \
         if (reader == NULL) return code;                          \
+        struct pawl_arena_mark mark = pawl_arena_mark(keep);      \
         code = (call);                                            \
+        if (code != PAWL_OK) pawl_arena_rewind(keep, mark);       \
         give_reader(pawl);                                        \
         return code;                                              \
     } while (0)

@@ -46,6 +46,10 @@ struct transaction {
     struct caused_here *caused;
     struct pawl_requests continued; /* CONTINUE requests that have run */
     bool is_due_read;
+    size_t own_max;    /* how much of the engine's own work may come along */
+    size_t own_skip;
+    bool with_parked;
+    bool had_company;  /* own work or parked claims did come along */
     int64_t began_boot_ms; /* before the step's now was read */
 };
 
@@ -92,13 +96,27 @@ static void schedule_continuation(struct transaction *t, int64_t key)
     if (request != NULL) request->own_continuation = key;
 }
 
-/* Continuations this handle has caused, then, where it runs timers, anybody's. */
-static enum pawl_code schedule_continuations(struct transaction *t, struct pawl_error *err)
+/* One piece of own work: passed over while the first ones fail, and no more than may come along. */
+static bool may_schedule(struct transaction *t)
+{
+    if (t->own_skip > 0) {
+        t->own_skip--;
+        return false;
+    }
+    if (t->own_max == 0) return false;
+    t->own_max--;
+    t->had_company = true;
+    return true;
+}
+
+/* Continuations this handle has caused, then, where it runs timers, anybody's, then due rows. */
+static enum pawl_code schedule_own(struct transaction *t, struct pawl_error *err)
 {
     struct pawl *pawl = t->pawl;
+    if (t->own_max == 0) return PAWL_OK;
     size_t count = 0;
     for (size_t i = 0; i < pawl->caused_count && count < CONTINUATIONS_AT_ONCE; i++, count++) {
-        schedule_continuation(t, pawl->caused[i].key);
+        if (may_schedule(t)) schedule_continuation(t, pawl->caused[i].key);
     }
     bool may_be_due = pawl->next_due_at_ms == 0 || pawl->next_due_at_ms <= t->head.now_ms;
     if (!pawl->has_timers || !may_be_due) return PAWL_OK;
@@ -113,11 +131,15 @@ static enum pawl_code schedule_continuations(struct transaction *t, struct pawl_
     for (size_t i = 0; i < rows->count && count < CONTINUATIONS_AT_ONCE; i++) {
         int64_t key = ((const struct pawl_continuation_row *)rows->rows)[i].key;
         if (is_own_continuation(pawl, key)) continue;
-        schedule_continuation(t, key);
+        if (may_schedule(t)) schedule_continuation(t, key);
         count++;
     }
+    rows = due->row;
+    for (size_t i = 0; i < rows->count; i++) {
+        if (may_schedule(t)) (void)own_request(t, PAWL_COMMAND_DUE, ((const int64_t *)rows->rows)[i]);
+    }
+    t->step.set.loaded_tasks.count = 0; /* they are scheduled, or not for this step */
     t->is_due_read = true;
-    schedule_due(t);
     return PAWL_OK;
 }
 
@@ -293,19 +315,22 @@ static enum pawl_code begin(struct transaction *t, struct pawl_error *err)
     t->step.next_key = t->head.next_key;
     t->step.head_position = t->head.position;
     t->step.lease_ms = pawl->lease_ms;
+    t->step.claim_bytes_left = PAWL_STEP_CLAIM_BYTES_MAX;
     return PAWL_OK;
 }
 
-static enum pawl_code run_transaction(struct transaction *t, bool with_parked, bool is_last_chance,
-                                      struct pawl_error *err)
+static enum pawl_code run_transaction(struct transaction *t, bool is_last_chance, struct pawl_error *err)
 {
     struct pawl *pawl = t->pawl;
     enum pawl_code code = begin(t, err);
     if (code != PAWL_OK) return code;
-    code = schedule_continuations(t, err);
+    code = schedule_own(t, err);
     if (code == PAWL_OK) code = run_half(t, &t->work, is_last_chance, err);
     if (code == PAWL_OK) code = pawl_store_save(pawl->store, &t->step.set, err);
-    if (code == PAWL_OK && (with_parked || t->step.made_ready)) {
+    if (code == PAWL_OK && t->with_parked && pawl->parked.count > 0 &&
+        (pawl->is_parked_worth || t->step.made_ready)) {
+        t->had_company = true;
+        pawl->is_parked_worth = false;
         /* they have waited longest */
         struct pawl_requests claims = pawl->parked;
         pawl->parked = (struct pawl_requests){0};
@@ -316,6 +341,7 @@ static enum pawl_code run_transaction(struct transaction *t, bool with_parked, b
     }
     if (code == PAWL_OK && t->claims.count > 0) {
         t->step.ready_limit = wanted_by(&t->claims);
+        t->step.claim_bytes_left = PAWL_STEP_CLAIM_BYTES_MAX;
         code = run_half(t, &t->claims, is_last_chance, err);
         if (code == PAWL_OK) code = pawl_store_save(pawl->store, &t->step.set, err);
     }
@@ -386,6 +412,7 @@ static void answer_or_keep(struct pawl *pawl, struct pawl_request *request)
             if (request->until_boot_ms == 0) {
                 request->until_boot_ms = pawl->env->boot_ms(pawl->env->self) + request->wait_ms;
             }
+            request->is_parked = true;
             pawl_requests_add(&pawl->parked, request);
             return;
         }
@@ -537,19 +564,20 @@ static void answer_all(struct pawl_requests *list, enum pawl_code code, const st
     }
 }
 
-/* Gathers what a failed transaction had in hand, as if it had not been tried. */
-static struct pawl_requests take_back(struct transaction *t)
+/* Gathers what a failed transaction had in hand, as if it had not been tried. Claims that were parked are so
+ * again; but after an unknown outcome they may have been granted, and who cannot repeat by a request id is
+ * told. */
+static struct pawl_requests take_back(struct transaction *t, enum pawl_code code)
 {
     struct pawl_requests all = {0};
     struct pawl_requests *lists[] = {&t->done, &t->work, &t->claims};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         for (struct pawl_request *request; (request = pawl_requests_take(lists[i])) != NULL;) {
             request->is_done = false;
-            if (request->until_boot_ms != 0 && request->command.kind == PAWL_COMMAND_CLAIM) {
-                pawl_requests_add(&t->pawl->parked, request); /* it was parked and still is */
-            } else {
-                pawl_requests_add(&all, request);
-            }
+            bool may_repeat = request->is_parked &&
+                              (code != PAWL_UNKNOWN_OUTCOME ||
+                               request->command.ask.claim.ask->request_id.len > 0);
+            pawl_requests_add(may_repeat ? &t->pawl->parked : &all, request);
         }
     }
     return all;
@@ -563,21 +591,41 @@ static void sort_halves(struct transaction *t, struct pawl_requests *list)
     }
 }
 
+/* Somebody else has changed something: what was known may be out of date, and who waits has to look. */
+static void hear_bell(struct pawl *pawl)
+{
+    pawl->next_due_at_ms = 0;
+    pawl->is_parked_worth = pawl->parked.count > 0;
+    (void)pthread_mutex_lock(&pawl->lock);
+    pawl->change_count++;
+    (void)pthread_cond_broadcast(&pawl->changed);
+    (void)pthread_mutex_unlock(&pawl->lock);
+}
+
+/* What may come along with the callers' commands in one transaction. */
+struct company {
+    size_t own_max;
+    size_t own_skip;
+    bool with_parked;
+    bool came; /* filled: some of it did */
+};
+
 /* One try at one transaction. On failure *list holds again what had been taken from it. */
-static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, bool with_parked,
+static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, struct company *company,
                                bool is_last_chance, struct pawl_error *err)
 {
-    struct transaction t = {.pawl = pawl};
+    struct transaction t = {.pawl = pawl,
+                            .own_max = company->own_max,
+                            .own_skip = company->own_skip,
+                            .with_parked = company->with_parked};
     pawl_arena_reset(pawl->arena);
     sort_halves(&t, list);
     enum pawl_code code =
         pawl->turn == NULL ? PAWL_OK : pawl_turn_take(pawl->turn, PAWL_TURN_WAIT_MS_MAX, err);
     if (code == PAWL_OK) {
-        /* somebody else has changed something: what was known may be out of date */
-        bool has_rung = pawl->turn == NULL || pawl_turn_drain(pawl->turn);
-        if (has_rung) pawl->next_due_at_ms = 0;
-        if (has_rung && pawl->turn != NULL) with_parked = true;
-        code = run_transaction(&t, with_parked, is_last_chance, err);
+        if (pawl->turn == NULL) pawl->next_due_at_ms = 0; /* others may have armed anything */
+        if (pawl->turn != NULL && pawl_turn_drain(pawl->turn)) hear_bell(pawl);
+        code = run_transaction(&t, is_last_chance, err);
         if (code == PAWL_OK) pawl_store_checkpoint(pawl->store);
         if (pawl->turn != NULL) {
             if (code == PAWL_OK || code == PAWL_UNKNOWN_OUTCOME) {
@@ -587,10 +635,12 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, bo
             pawl_turn_give(pawl->turn);
         }
     }
+    company->came = t.had_company;
     if (code == PAWL_OK) {
         finish(&t);
     } else {
-        *list = take_back(&t);
+        *list = take_back(&t, code);
+        pawl->is_parked_worth = pawl->parked.count > 0;
         /* what it has armed may be committed all the same; what others had armed was not read */
         if (code == PAWL_UNKNOWN_OUTCOME) pawl->next_due_at_ms = 0;
         if (pawl->next_due_at_ms == 0) pawl->next_due_boot_ms = pawl->env->boot_ms(pawl->env->self);
@@ -598,35 +648,102 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, bo
     return code;
 }
 
+static enum pawl_code try_races(struct pawl *pawl, struct pawl_requests *list, struct company *company,
+                                struct pawl_error *err)
+{
+    enum pawl_code code = PAWL_BUSY;
+    for (int race = 0; race < RACES_MAX && code == PAWL_BUSY; race++) {
+        code = try_once(pawl, list, company, list->count <= 1, err);
+        if (!pawl_store_was_race(pawl->store)) break;
+    }
+    return code;
+}
+
+/* Each by itself and without company: only the guilty one gets the error. */
+static void run_one_by_one(struct pawl *pawl, struct pawl_requests *list)
+{
+    struct pawl_requests rest = *list;
+    *list = (struct pawl_requests){0};
+    for (struct pawl_request *request; (request = pawl_requests_take(&rest)) != NULL;) {
+        struct pawl_requests alone = {0};
+        struct company none_else = {0};
+        struct pawl_error err = {0};
+        request->is_parked = false;
+        pawl_requests_add(&alone, request);
+        enum pawl_code code = try_races(pawl, &alone, &none_else, &err);
+        if (code != PAWL_OK) answer_all(&alone, code, &err);
+    }
+}
+
+/* The engine's own work has failed: nobody to tell but the log. When the world is at fault it has patience.
+ * Else, from now on, own work goes alone, one piece a step; a piece that fails is passed over, so that the
+ * others are on time. */
+static void own_work_failed(struct pawl *pawl, const struct company *company, enum pawl_code code,
+                            const struct pawl_error *err)
+{
+    pawl_log_write(&pawl->log, PAWL_LOG_WARN, "step.failed",
+                   PAWL_TEXT("code", pawl_str_of(pawl_code_name(code))),
+                   PAWL_TEXT("error", pawl_str_of(err->text)));
+    bool is_world = code == PAWL_BUSY || code == PAWL_UNKNOWN_OUTCOME || code == PAWL_IO;
+    if (is_world || !company->came) {
+        pawl->own_skip = 0;
+        pawl->no_step_until_boot_ms = pawl->env->boot_ms(pawl->env->self) + TRY_AGAIN_MS;
+    } else if (pawl->is_careful) {
+        pawl->own_skip++;
+    } else {
+        pawl->is_careful = true;
+    }
+}
+
+static void own_work_done(struct pawl *pawl, const struct company *company)
+{
+    if (!pawl->is_careful) {
+        pawl->no_step_until_boot_ms = 0; /* what was wrong is over: timers are on time again */
+    } else if (pawl->own_skip == 0) {
+        pawl->is_careful = false;
+    } else if (!company->came) {
+        /* only those that fail are left: they are tried again, after a while */
+        pawl->own_skip = 0;
+        pawl->no_step_until_boot_ms = pawl->env->boot_ms(pawl->env->self) + TRY_AGAIN_MS;
+    }
+}
+
+/* Waiting claims by themselves, while own work is run with care. */
+static void serve_parked(struct pawl *pawl)
+{
+    struct pawl_requests nobody = {0};
+    struct company company = {.with_parked = true};
+    struct pawl_error err = {0};
+    if (pawl->parked.count == 0 || !pawl->is_parked_worth) return;
+    enum pawl_code code = try_races(pawl, &nobody, &company, &err);
+    answer_all(&nobody, code, &err); /* after an unknown outcome */
+    if (code != PAWL_OK && code != PAWL_BUSY && code != PAWL_UNKNOWN_OUTCOME) {
+        run_one_by_one(pawl, &pawl->parked);
+    }
+}
+
 void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_parked)
 {
     struct pawl_error err = {0};
-    enum pawl_code code = PAWL_BUSY;
-    for (int race = 0; race < RACES_MAX && code == PAWL_BUSY; race++) {
-        code = try_once(pawl, list, with_parked, list->count <= 1, &err);
-        if (!pawl_store_was_race(pawl->store)) break;
-    }
+    bool has_callers = list->count > 0;
+    bool is_careful = pawl->is_careful; /* callers are not to suffer from own work that fails */
+    struct company company = {.own_max = !is_careful ? SIZE_MAX : has_callers ? 0 : 1,
+                              .own_skip = is_careful ? pawl->own_skip : 0,
+                              .with_parked = !is_careful || has_callers};
+    if (with_parked) pawl->is_parked_worth = pawl->parked.count > 0;
+    if (is_careful && !has_callers) serve_parked(pawl);
+    enum pawl_code code = try_races(pawl, list, &company, &err);
     if (code == PAWL_OK) {
-        pawl->no_step_until_boot_ms = 0; /* what was wrong is over: timers are on time again */
+        if (!is_careful || !has_callers) own_work_done(pawl, &company);
         return;
     }
-    if (list->count == 0) {
-        /* the engine's own work failed: nobody to tell but the log */
-        pawl_log_write(&pawl->log, PAWL_LOG_WARN, "step.failed",
-                       PAWL_TEXT("code", pawl_str_of(pawl_code_name(code))),
-                       PAWL_TEXT("error", pawl_str_of(err.text)));
-        pawl->no_step_until_boot_ms = pawl->env->boot_ms(pawl->env->self) + TRY_AGAIN_MS;
-        pawl->is_parked_worth = pawl->parked.count > 0;
-        return;
-    }
-    if (code == PAWL_BUSY || code == PAWL_UNKNOWN_OUTCOME || list->count == 1) {
+    bool is_answer = code == PAWL_BUSY || code == PAWL_UNKNOWN_OUTCOME ||
+                     (list->count == 1 && !company.came);
+    if (is_answer) {
         answer_all(list, code, &err);
-        return;
+    } else {
+        run_one_by_one(pawl, list);
+        run_one_by_one(pawl, &pawl->parked);
     }
-    /* one by one: only the guilty one gets the error */
-    for (struct pawl_request *request; (request = pawl_requests_take(list)) != NULL;) {
-        struct pawl_requests alone = {0};
-        pawl_requests_add(&alone, request);
-        pawl_engine_step(pawl, &alone, false);
-    }
+    if (!has_callers || company.own_max > 0) own_work_failed(pawl, &company, code, &err);
 }

@@ -39,6 +39,9 @@ struct answer {
     void *row;              /* one row */
     struct pawl_rows *list; /* lists: always there */
     size_t room;
+    size_t read_count; /* rows that came, readable or not */
+    int64_t last;
+    bool is_bad;
 };
 
 static enum pawl_code memory(const struct load *load, struct pawl_error *err)
@@ -106,6 +109,7 @@ static enum pawl_code on_task(void *self, const struct pawl_db_row *row, struct 
     enum pawl_code code = enter_task(answer->load, row, &task, err);
     /* looks by text are answered by the key */
     answer->row = answer->entry->look == PAWL_LOOK_TASK || task == NULL ? (void *)task : &task->key;
+    answer->is_bad = task == NULL;
     return code;
 }
 
@@ -114,6 +118,8 @@ static enum pawl_code on_task_listed(void *self, const struct pawl_db_row *row,
 {
     struct answer *answer = self;
     struct pawl_task_row *task = NULL;
+    answer->read_count++;
+    answer->last = pawl_db_int64(row, 0);
     enum pawl_code code = enter_task(answer->load, row, &task, err);
     if (code != PAWL_OK || task == NULL) return code;
     int64_t *key = list_add(answer, sizeof *key);
@@ -208,6 +214,8 @@ static enum pawl_code on_dependency(void *self, const struct pawl_db_row *row,
 {
     struct answer *answer = self;
     struct pawl_dependency_row dependency;
+    answer->read_count++;
+    answer->last = pawl_db_int64(row, 0);
     if (pawl_row_dependency(row, answer->load->set->arena, &dependency) == NULL) {
         struct pawl_dependency_row *place = list_add(answer, sizeof *place);
         if (place != NULL) *place = dependency;
@@ -280,12 +288,17 @@ struct question {
     size_t count;
 };
 
+static int32_t limit_of(const struct pawl_entry *entry)
+{
+    return entry->limit > 0 ? entry->limit : PAWL_SLICE_ROWS_MAX;
+}
+
 static struct question question_of(const struct pawl_entry *entry)
 {
     struct pawl_value number = pawl_int(entry->number);
     struct pawl_value text = pawl_text(entry->text);
     struct pawl_value after = pawl_int(entry->after);
-    struct pawl_value limit = pawl_int(entry->limit > 0 ? entry->limit : PAWL_SLICE_ROWS_MAX);
+    struct pawl_value limit = pawl_int(limit_of(entry));
 
     switch (entry->look) {
     case PAWL_LOOK_TASK:
@@ -316,7 +329,7 @@ static struct question question_of(const struct pawl_entry *entry)
         return (struct question){
             PAWL_SQL_ACKNOWLEDGEMENT_GET, on_number, false, {number, after}, 2};
     case PAWL_LOOK_CURSOR_MIN:
-        return (struct question){PAWL_SQL_CONSUMER_CURSOR_MIN, on_number, false, {{0}}, 0};
+        return (struct question){PAWL_SQL_CONSUMER_CURSOR_MIN, on_consumer, false, {{0}}, 0};
     case PAWL_LOOK_READY:
         return (struct question){PAWL_SQL_TASKS_READY, on_task_listed, true, {number, limit}, 2};
     case PAWL_LOOK_DUE:
@@ -336,11 +349,7 @@ static struct question question_of(const struct pawl_entry *entry)
     case PAWL_LOOK_LOG_OLDEST:
         return (struct question){PAWL_SQL_LOG_OLDEST, on_log, true, {number, limit}, 2};
     case PAWL_LOOK_DEAD:
-        if (entry->number == 0) {
-            return (struct question){PAWL_SQL_TASKS_DEAD, on_task_listed, true, {after, limit}, 2};
-        }
-        return (struct question){
-            PAWL_SQL_TASKS_DEAD_OF_QUEUE, on_task_listed, true, {after, limit, number}, 3};
+        return (struct question){PAWL_SQL_TASKS_DEAD, on_task_listed, true, {after, limit}, 2};
     }
     bool is_known = false;
     pawl_assert(is_known);
@@ -362,13 +371,12 @@ static enum pawl_code give(struct load *load, struct answer *answer, struct pawl
 {
     struct pawl_entry *entry = answer->entry;
     void *row = answer->list != NULL ? (void *)answer->list : answer->row;
-    if (entry->look == PAWL_LOOK_CURSOR_MIN && row == NULL) {
-        int64_t *none = pawl_arena_take(load->set->arena, sizeof *none);
-        if (none == NULL) return memory(load, err);
-        *none = INT64_MAX;
-        row = none;
+    if (answer->list != NULL) {
+        answer->list->is_cut = answer->read_count >= (size_t)limit_of(entry);
+        answer->list->last = answer->last;
     }
     pawl_set_answer(load->set, entry, row);
+    if (answer->is_bad) entry->is_bad = true;
     return memory(load, err);
 }
 

@@ -21,7 +21,48 @@ static struct instant_text instant(int64_t at_ms)
     return out;
 }
 
-/* ---- Reasons that need no more than the row -------------------------------------------------- */
+/* ---- Now ------------------------------------------------------------------------------------- */
+
+struct clock {
+    const struct pawl_env *env;
+    int64_t now_ms;
+};
+
+/* META_GET: ..., boot_id, clock_offset_ms */
+static enum pawl_code on_meta(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)err;
+    struct clock *clock = self;
+    const struct pawl_env *env = clock->env;
+    bool is_same_boot = pawl_str_equal(pawl_db_text(row, 3), env->boot_id);
+    int64_t boot_ms = env->boot_ms(env->self);
+    int64_t offset_ms = pawl_db_int64(row, 4);
+    bool is_good = is_same_boot && offset_ms >= -PAWL_INSTANT_MS_MAX &&
+                   offset_ms <= PAWL_INSTANT_MS_MAX - boot_ms;
+    clock->now_ms = is_good ? offset_ms + boot_ms : env->wall_ms(env->self);
+    return PAWL_OK;
+}
+
+/* Whether an instant has passed by the clock that steps go by; a reader without an outside world
+ * cannot tell on SQLite, and takes it that it has not. */
+static enum pawl_code has_passed(struct pawl_reader *reader, int64_t at_ms, bool *out,
+                                 struct pawl_error *err)
+{
+    enum pawl_code code = PAWL_OK;
+    struct clock clock = {.env = reader->env};
+    if (reader->db->driver->clock != NULL) {
+        code = reader->db->driver->clock(reader->db, &clock.now_ms, err);
+    } else if (clock.env != NULL) {
+        code = pawl_reader_ask(reader, PAWL_SQL_META_GET, NULL, 0, on_meta, &clock, err);
+    }
+    if (code == PAWL_OK) *out = at_ms != 0 && at_ms <= clock.now_ms;
+    return code;
+}
+
+/* What has come due waits for somebody who does it. */
+#define WHEN_TIMERS_RUN "a worker, or another program that runs timers, opens the store"
+
+/* ---- Reasons that need no more than the row, and the time ------------------------------------ */
 
 static struct pawl_str why_finished(const struct pawl_task_row *task, struct pawl_arena *keep)
 {
@@ -42,7 +83,9 @@ static struct pawl_str why_finished(const struct pawl_task_row *task, struct paw
                              at.text, task->retries);
 }
 
-static struct pawl_str why_running(const struct pawl_task_about *about, struct pawl_arena *keep)
+static enum pawl_code why_running(struct pawl_reader *reader, const struct pawl_task_about *about,
+                                  struct pawl_arena *keep, struct pawl_str *out,
+                                  struct pawl_error *err)
 {
     static const char *const requests[] = {
         [PAWL_CONTROL_NONE] = "",
@@ -50,18 +93,41 @@ static struct pawl_str why_running(const struct pawl_task_about *about, struct p
         [PAWL_CONTROL_CANCEL] = ", and has been asked to cancel",
     };
     const struct pawl_task_row *task = &about->row;
-    return pawl_arena_format(
+    bool is_over = false;
+    enum pawl_code code = has_passed(reader, task->lease_end_at_ms, &is_over, err);
+    if (code != PAWL_OK) return code;
+    struct instant_text end = instant(task->lease_end_at_ms);
+    if (is_over) {
+        *out = pawl_arena_format(
+            keep,
+            "worker %.*s was at attempt %" PRId32 " of %" PRId32
+            "%s; its lease ended at %s; it is taken back when " WHEN_TIMERS_RUN,
+            PAWL_STR_ARG(about->owner), task->retries + 1, task->retry.max_retries + 1,
+            requests[task->control], end.text);
+        return PAWL_OK;
+    }
+    *out = pawl_arena_format(
         keep, "worker %.*s is at attempt %" PRId32 " of %" PRId32 ", under a lease until %s%s",
         PAWL_STR_ARG(about->owner), task->retries + 1, task->retry.max_retries + 1,
-        instant(task->lease_end_at_ms).text, requests[task->control]);
+        end.text, requests[task->control]);
+    return PAWL_OK;
 }
 
-static struct pawl_str why_deferred(const struct pawl_task_row *task, struct pawl_arena *keep)
+static enum pawl_code why_deferred(struct pawl_reader *reader, const struct pawl_task_row *task,
+                                   struct pawl_arena *keep, struct pawl_str *out,
+                                   struct pawl_error *err)
 {
+    bool is_over = false;
+    enum pawl_code code = has_passed(reader, task->ready_at_ms, &is_over, err);
+    if (code != PAWL_OK) return code;
     struct instant_text until = instant(task->ready_at_ms);
-    if (task->retries == 0) return pawl_arena_format(keep, "it is deferred until %s", until.text);
-    return pawl_arena_format(keep, "attempt %" PRId32 " failed; it is deferred until %s",
-                             task->retries, until.text);
+    const char *passed =
+        is_over ? ", which has passed; it becomes ready when " WHEN_TIMERS_RUN : "";
+    *out = task->retries == 0
+               ? pawl_arena_format(keep, "it is deferred until %s%s", until.text, passed)
+               : pawl_arena_format(keep, "attempt %" PRId32 " failed; it is deferred until %s%s",
+                                   task->retries, until.text, passed);
+    return PAWL_OK;
 }
 
 static struct pawl_str why_blocked(const struct pawl_task_about *about, struct pawl_arena *keep)
@@ -164,8 +230,7 @@ static enum pawl_code why_queued(struct pawl_reader *reader, const struct pawl_t
     }
     if (task->open_dependencies > 0) return why_waiting(reader, task, keep, out, err);
     if (task->rank != PAWL_RANK_NONE) return why_ready(reader, about, keep, out, err);
-    *out = why_deferred(task, keep);
-    return PAWL_OK;
+    return why_deferred(reader, task, keep, out, err);
 }
 
 static enum pawl_code why(struct pawl_reader *reader, struct pawl_str id, struct pawl_arena *keep,
@@ -181,8 +246,7 @@ static enum pawl_code why(struct pawl_reader *reader, struct pawl_str id, struct
     case PAWL_TASK_QUEUED:
         return why_queued(reader, &about, keep, out, err);
     case PAWL_TASK_RUNNING:
-        *out = why_running(&about, keep);
-        return PAWL_OK;
+        return why_running(reader, &about, keep, out, err);
     case PAWL_TASK_PAUSED:
         *out =
             pawl_arena_format(keep, "it is paused since %s", instant(about.row.updated_at_ms).text);

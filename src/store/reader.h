@@ -51,6 +51,7 @@ enum {
 struct pawl_reader {
     pthread_mutex_t lock;           /* held from begin to end */
     struct pawl_db_options options; /* the texts are owned */
+    const struct pawl_env *env;     /* borrowed; NULL: it knows no time */
     struct pawl_db *db;             /* owned; NULL: the next call opens it anew */
     struct pawl_arena *scratch;     /* owned; reset by begin */
     int64_t schema_version;         /* as first seen; 0 = not yet */

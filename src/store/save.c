@@ -356,7 +356,7 @@ static enum pawl_code write_late(struct pawl_db *db, const struct pawl_late_row 
 static enum pawl_code prune_events(struct pawl_db *db, const struct pawl_event_prune *prune,
                                    struct pawl_error *err)
 {
-    struct pawl_value values[] = {pawl_int(prune->task), pawl_int(prune->sequence_max),
+    struct pawl_value values[] = {pawl_int(prune->task), pawl_int(prune->kept),
                                   pawl_int(prune->position_max), pawl_int(prune->limit)};
     return pawl_db_change(db, PAWL_SQL_EVENT_PRUNE, values, PAWL_COUNT_OF(values), false, err);
 }

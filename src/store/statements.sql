@@ -175,21 +175,6 @@ WHERE state = 8 AND key > ?1
 ORDER BY key
 LIMIT ?2;
 
--- name: TASKS_DEAD_OF_QUEUE
--- task_aside, in its order; dead letters of other queues are passed over.
--- postgres: FOR NO KEY UPDATE
-SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
-       lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
-       jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
-       started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
-       control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
-       open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
-FROM task
-WHERE state = 8 AND key > ?1 AND queue = ?3
-ORDER BY key
-LIMIT ?2;
-
 -- Queues and workers.
 
 -- name: QUEUE_BY_KEY
@@ -296,7 +281,7 @@ LIMIT 1;
 
 -- name: CONSUMER_CURSOR_MIN
 -- consumer_cursor, its first entry.
-SELECT cursor
+SELECT key, name, cursor, seen_at_ms
 FROM consumer
 ORDER BY cursor
 LIMIT 1;
@@ -476,11 +461,17 @@ INSERT INTO event (position, task, sequence, type, at_ms, state, epoch, version,
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
 
 -- name: EVENT_PRUNE sqlite
--- event_task, in its order.
+-- event_task, in its order, from its end for the newest ?2 transitions. Progress (type 4) goes first: all that
+-- is older than the newest ?2 events; then transitions beyond the newest ?2 of them.
 DELETE FROM event
 WHERE position IN (SELECT position
                    FROM event
-                   WHERE task = ?1 AND sequence <= ?2 AND position <= ?3
+                   WHERE task = ?1 AND position <= ?3
+                     AND sequence <= (SELECT sequence FROM event WHERE task = ?1 ORDER BY sequence DESC
+                                      LIMIT 1 OFFSET ?2)
+                     AND (type = 4
+                          OR sequence <= (SELECT sequence FROM event WHERE task = ?1 AND type <> 4
+                                          ORDER BY sequence DESC LIMIT 1 OFFSET ?2))
                    ORDER BY sequence
                    LIMIT ?4);
 
@@ -489,7 +480,12 @@ WHERE position IN (SELECT position
 DELETE FROM event
 WHERE position = ANY (ARRAY(SELECT position
                             FROM event
-                            WHERE task = ?1 AND sequence <= ?2 AND position <= ?3
+                            WHERE task = ?1 AND position <= ?3
+                              AND sequence <= (SELECT sequence FROM event WHERE task = ?1
+                                               ORDER BY sequence DESC LIMIT 1 OFFSET ?2)
+                              AND (type = 4
+                                   OR sequence <= (SELECT sequence FROM event WHERE task = ?1 AND type <> 4
+                                                   ORDER BY sequence DESC LIMIT 1 OFFSET ?2))
                             ORDER BY sequence
                             LIMIT ?4));
 

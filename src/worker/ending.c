@@ -68,7 +68,7 @@ struct pawl_str pawl_result_make(struct pawl_str printed, bool is_cut, struct pa
     struct pawl_json_writer w;
     pawl_json_writer_init(&w, arena);
     printed = whole_characters(printed, is_cut);
-    bool is_text = pawl_utf8_is_valid(printed);
+    bool is_text = pawl_utf8_is_valid(printed) && memchr(printed.ptr, '\0', printed.len) == NULL;
     if (is_text && !is_cut) {
         pawl_json_put_text(&w, without_breaks_at_end(printed));
         return pawl_json_writer_done(&w);
@@ -97,6 +97,18 @@ struct pawl_str pawl_failure_text(int wait_status, struct pawl_str tail, struct 
                              PAWL_STR_ARG(text));
 }
 
+struct pawl_str pawl_error_excerpt(struct pawl_str error)
+{
+    enum { EXCERPT_POINTS = 200 };
+    error = pawl_str_trim(error);
+    const char *last = error.len > 0 ? memrchr(error.ptr, '\n', error.len) : NULL;
+    if (last != NULL) {
+        error.len -= (size_t)(last + 1 - error.ptr);
+        error.ptr = last + 1;
+    }
+    return pawl_utf8_cut_points(error, EXCERPT_POINTS);
+}
+
 static bool is_final_status(int exit_status)
 {
     enum { CANNOT_RUN = 126, NOT_FOUND = 127 };
@@ -114,6 +126,8 @@ struct pawl_ending pawl_ending_of_exit(int wait_status, struct pawl_str printed,
         return ending;
     }
     ending.kind = PAWL_ENDING_FAIL;
+    ending.exit_status = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 0;
+    ending.signal_number = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
     ending.text = pawl_failure_text(wait_status, tail, arena);
     ending.is_final = WIFEXITED(wait_status) && is_final_status(WEXITSTATUS(wait_status));
     if (retry_after_ms >= 0) {

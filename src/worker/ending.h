@@ -33,15 +33,20 @@ struct pawl_ending {
     bool is_final;          /* fail: no retry */
     int64_t retry_after_ms; /* fail: as in struct pawl_failure */
     int64_t delay_ms;       /* release */
+    int32_t exit_status;    /* of the command; 0 if a signal ended it, or it did not run */
+    int32_t signal_number;  /* that ended the command; 0 = none */
 };
 
 /* The result in what a command printed: itself if it is JSON; else its text, without the line
- * breaks at its end, as a JSON string; {"base64":…} if it is not UTF-8. What was cut is marked:
- * {"text":…,"cut":true}. Empty if nothing was printed. */
+ * breaks at its end, as a JSON string; {"base64":…} if it is no text: not UTF-8, or with zero bytes.
+ * What was cut is marked: {"text":…,"cut":true}. Empty if nothing was printed. */
 struct pawl_str pawl_result_make(struct pawl_str printed, bool is_cut, struct pawl_arena *arena);
 
 /* "exit status 3: " or "signal 9 (Killed): ", then the tail. */
 struct pawl_str pawl_failure_text(int wait_status, struct pawl_str tail, struct pawl_arena *arena);
+
+/* The last line of an error that is not empty, for a line of a log; a slice of it. */
+struct pawl_str pawl_error_excerpt(struct pawl_str error);
 
 /* wait_status is what waitpid gives; retry_after_ms < 0 if the command said nothing. */
 struct pawl_ending pawl_ending_of_exit(int wait_status, struct pawl_str printed, bool is_cut,

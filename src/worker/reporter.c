@@ -5,8 +5,10 @@
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/instant.h"
 #include "base/str.h"
 #include "worker/clock.h"
+#include "worker/fate.h"
 #include "worker/keeper.h"
 
 #include <pthread.h>
@@ -211,10 +213,76 @@ static bool turn_into_failure(struct work *work, enum pawl_code code, const stru
     return true;
 }
 
+/* ---- The line of the log about the end ---- */
+
+static void log_fate(struct pawl_reporter *reporter, const struct work *work, const char *outcome)
+{
+    pawl_log_write(reporter->options.log, PAWL_LOG_INFO, "worker.task_ended",
+                   PAWL_TEXT("task", work->fence.task_id), PAWL_INT("epoch", work->fence.epoch),
+                   PAWL_TEXT("outcome", pawl_str_of(outcome)));
+}
+
+/* How the command ended, why that is a failure, and when it is tried again. */
+static void log_failure(struct pawl_reporter *reporter, const struct work *work,
+                        const char *outcome, struct pawl_str error,
+                        const struct pawl_fate_look *look)
+{
+    const struct pawl_ending *ending = &work->ending;
+    bool is_signal = ending->signal_number != 0;
+    bool waits = look->is_known && look->task.state == PAWL_TASK_QUEUED;
+    char retry_at[PAWL_INSTANT_TEXT_BYTES_MAX + 1] = "";
+    if (waits) {
+        int64_t at_ms = look->task.next_retry_at_ms;
+        pawl_instant_format(at_ms != 0 ? at_ms : look->task.updated_at_ms, retry_at);
+    }
+    const char *state = look->is_known ? pawl_task_state_name(look->task.state) : "unknown";
+    pawl_log_write(
+        reporter->options.log, PAWL_LOG_WARN, "worker.task_ended",
+        PAWL_TEXT("task", work->fence.task_id), PAWL_INT("epoch", work->fence.epoch),
+        PAWL_TEXT("outcome", pawl_str_of(outcome)),
+        PAWL_INT(is_signal ? "signal" : "exit_status",
+                 is_signal ? ending->signal_number : ending->exit_status),
+        PAWL_TEXT("error", pawl_error_excerpt(error)),
+        PAWL_TEXT(waits ? "retry_at" : "state", pawl_str_of(waits ? retry_at : state)));
+}
+
+static void log_dropped(struct pawl_reporter *reporter, const struct work *work,
+                        enum pawl_code code, const struct pawl_error *err)
+{
+    pawl_log_write(reporter->options.log, PAWL_LOG_WARN, "worker.outcome_dropped",
+                   PAWL_TEXT("task", work->fence.task_id), PAWL_INT("epoch", work->fence.epoch),
+                   PAWL_TEXT("outcome", pawl_str_of(pawl_ending_name(work->ending.kind))),
+                   PAWL_TEXT("code", pawl_str_of(pawl_code_name(code))),
+                   PAWL_TEXT("error", pawl_str_of(err->text)));
+}
+
+/* ---- The end ---- */
+
+/* True if there is nothing to tell the store: the task has ended already, in a way that is known. */
+static bool has_ended(struct pawl_reporter *reporter, const struct work *work)
+{
+    struct pawl_fate_look look =
+        pawl_fate_of(reporter->options.pawl, &work->fence, reporter->arena);
+    switch (look.fate) {
+    case PAWL_FATE_BY_ITSELF:
+        log_fate(reporter, work, "by_itself");
+        return true;
+    case PAWL_FATE_TIMED_OUT:
+        log_failure(reporter, work, "timed_out", look.task.error, &look);
+        return true;
+    case PAWL_FATE_OURS:
+    case PAWL_FATE_LOST:
+        break;
+    }
+    return false;
+}
+
 static void write_ending(struct pawl_reporter *reporter, struct work *work)
 {
     struct pawl_error err = {0};
     enum pawl_code code = PAWL_OK;
+    pawl_arena_reset(reporter->arena);
+    if (has_ended(reporter, work)) return;
     pawl_arena_reset(reporter->arena);
     for (int32_t tries = 0;; tries++) {
         code = say(reporter, work, &err);
@@ -222,20 +290,20 @@ static void write_ending(struct pawl_reporter *reporter, struct work *work)
         if (turn_into_failure(work, code, &err, reporter->arena)) continue;
         if (!may_try_again(reporter, code, tries)) break;
     }
-    const char *name = pawl_ending_name(work->ending.kind);
+    if (code == PAWL_LEASE_LOST && has_ended(reporter, work)) return; /* since we have looked */
     if (code != PAWL_OK) {
-        pawl_log_write(reporter->options.log, PAWL_LOG_WARN, "worker.outcome_dropped",
-                       PAWL_TEXT("task", work->fence.task_id), PAWL_INT("epoch", work->fence.epoch),
-                       PAWL_TEXT("outcome", pawl_str_of(name)),
-                       PAWL_TEXT("code", pawl_str_of(pawl_code_name(code))),
-                       PAWL_TEXT("error", pawl_str_of(err.text)));
-        return;
+        log_dropped(reporter, work, code, &err);
+    } else if (work->ending.kind == PAWL_ENDING_NONE) {
+        pawl_log_write(reporter->options.log, PAWL_LOG_WARN, "worker.lease_lost",
+                       PAWL_TEXT("task", work->fence.task_id),
+                       PAWL_INT("epoch", work->fence.epoch));
+    } else if (work->ending.kind == PAWL_ENDING_FAIL) {
+        struct pawl_fate_look look =
+            pawl_fate_of(reporter->options.pawl, &work->fence, reporter->arena);
+        log_failure(reporter, work, "fail", work->ending.text, &look);
+    } else {
+        log_fate(reporter, work, pawl_ending_name(work->ending.kind));
     }
-    bool is_lost_task = work->ending.kind == PAWL_ENDING_NONE;
-    pawl_log_write(reporter->options.log, is_lost_task ? PAWL_LOG_WARN : PAWL_LOG_INFO,
-                   is_lost_task ? "worker.lease_lost" : "worker.task_ended",
-                   PAWL_TEXT("task", work->fence.task_id), PAWL_INT("epoch", work->fence.epoch),
-                   PAWL_TEXT("outcome", pawl_str_of(name)));
 }
 
 static void *reporter_run(void *self)

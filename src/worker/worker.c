@@ -1,8 +1,10 @@
 /* The loop: what runs, what is due, who is to be stopped. One thread; see worker.h for the others.
  *
  * A slot goes round: free, working (its command runs), reporting (the outcome is being told), free.
- * All reasons to stop a command meet in stop(); the first one decides what becomes of the task,
- * except that a lost lease beats all: then nothing may be said any more. */
+ * All reasons to stop a command meet in stop(). One that ends with exit status 0 all the same has
+ * finished its work, and the task is completed, unless its time was up. Else the first reason
+ * decides what becomes of the task, except that a lost lease beats all: then nothing may be said any
+ * more. */
 #include "worker/worker.h"
 
 #include "base/arena.h"
@@ -171,29 +173,33 @@ static struct pawl_ending ending_of(struct slot *slot)
     const struct pawl_process *process = &slot->process;
     struct pawl_str printed = {process->printed, process->printed_len};
     struct pawl_str tail = {process->tail, process->tail_len};
-    struct pawl_ending ending = {.kind = PAWL_ENDING_NONE};
+    struct pawl_ending ending =
+        pawl_ending_of_exit(process->wait_status, printed, process->is_cut, tail,
+                            pawl_process_retry_after_ms(process), slot->arena);
     switch (slot->reason) {
-    case STOP_LOST:
-        return ending;
-    case STOP_DRAIN:
-        ending.kind = PAWL_ENDING_RELEASE;
-        return ending;
-    case STOP_PAUSE:
-        ending.kind = PAWL_ENDING_PAUSE;
-        return ending;
-    case STOP_CANCEL:
-        ending.kind = PAWL_ENDING_CANCEL;
-        return ending;
-    case STOP_TIMEOUT:
-        ending.kind = PAWL_ENDING_FAIL;
-        ending.text =
-            pawl_arena_format(slot->arena, "timed out after %" PRId64 " ms", slot->timeout_ms);
-        return ending;
     case STOP_NONE:
         break;
+    case STOP_LOST:
+        ending.kind = PAWL_ENDING_NONE;
+        break;
+    case STOP_TIMEOUT:
+        ending.kind = PAWL_ENDING_FAIL;
+        ending.is_final = false;
+        ending.retry_after_ms = 0;
+        ending.text =
+            pawl_arena_format(slot->arena, "timed out after %" PRId64 " ms", slot->timeout_ms);
+        break;
+    case STOP_DRAIN:
+        if (ending.kind == PAWL_ENDING_COMPLETE) break;
+        return (struct pawl_ending){.kind = PAWL_ENDING_RELEASE};
+    case STOP_PAUSE:
+        if (ending.kind == PAWL_ENDING_COMPLETE) break;
+        return (struct pawl_ending){.kind = PAWL_ENDING_PAUSE};
+    case STOP_CANCEL:
+        if (ending.kind == PAWL_ENDING_COMPLETE) break;
+        return (struct pawl_ending){.kind = PAWL_ENDING_CANCEL};
     }
-    return pawl_ending_of_exit(process->wait_status, printed, process->is_cut, tail,
-                               pawl_process_retry_after_ms(process), slot->arena);
+    return ending;
 }
 
 static void conclude(struct worker *worker, struct slot *slot)
@@ -202,6 +208,11 @@ static void conclude(struct worker *worker, struct slot *slot)
     if (pawl_arena_code(slot->arena) != PAWL_OK) {
         ending = (struct pawl_ending){.kind = PAWL_ENDING_FAIL,
                                       .text = PAWL_STR("no memory for the result")};
+    }
+    if (ending.kind == PAWL_ENDING_COMPLETE && slot->process.is_cut) {
+        pawl_log_write(worker->options->log, PAWL_LOG_WARN, "worker.result_cut",
+                       PAWL_TEXT("task", slot->fence.task_id), PAWL_INT("epoch", slot->fence.epoch),
+                       PAWL_INT("bytes_kept", (int64_t)slot->process.printed_len));
     }
     pawl_log_write(worker->options->log, PAWL_LOG_DEBUG, "worker.command_ended",
                    PAWL_TEXT("task", slot->fence.task_id),

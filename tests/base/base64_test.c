@@ -26,6 +26,23 @@ TEST("the vectors of RFC 4648, section 10, and all bytes that have no letter")
     CHECK_OK(pawl_arena_open(&arena, 0), NULL);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         CHECK_STR(rows[i].want, pawl_base64_encode(arena, rows[i].bytes));
+        struct pawl_str bytes = {0};
+        CHECK(pawl_base64_decode(arena, pawl_str_of(rows[i].want), &bytes));
+        CHECK(pawl_str_equal(rows[i].bytes, bytes));
+    }
+    pawl_arena_close(arena);
+}
+
+TEST("what is not base64 is refused, and so is what no bytes are written as")
+{
+    static const char *const rows[] = {"Z",    "Zg",   "Zg=",      "=",    "====", "Z===",
+                                       "Zh==", "Zm9=", "Zg==Zg==", "Zm9!", "Zm9v\n", "Zg=a"};
+    struct pawl_arena *arena = NULL;
+    CHECK_OK(pawl_arena_open(&arena, 0), NULL);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct pawl_str bytes = PAWL_STR("untouched");
+        CHECK(!pawl_base64_decode(arena, pawl_str_of(rows[i]), &bytes));
+        CHECK_STR("untouched", bytes);
     }
     pawl_arena_close(arena);
 }

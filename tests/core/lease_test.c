@@ -219,11 +219,11 @@ TEST("the accepted outcome is known again by epoch, kind and body, and only with
 TEST("the digest of an outcome tells kind, body and number apart")
 {
     struct pawl_str a = PAWL_STR("a");
-    int64_t digest = pawl_outcome_digest(PAWL_OUTCOME_FAIL, a, 5);
-    CHECK_EQ(digest, pawl_outcome_digest(PAWL_OUTCOME_FAIL, a, 5));
-    CHECK(digest != pawl_outcome_digest(PAWL_OUTCOME_FAIL, a, 6));
-    CHECK(digest != pawl_outcome_digest(PAWL_OUTCOME_FAIL, PAWL_STR("b"), 5));
-    CHECK(digest != pawl_outcome_digest(PAWL_OUTCOME_COMPLETE, a, 5));
+    int64_t digest = pawl_outcome_digest(PAWL_STR("w"), PAWL_OUTCOME_FAIL, a, 5);
+    CHECK_EQ(digest, pawl_outcome_digest(PAWL_STR("w"), PAWL_OUTCOME_FAIL, a, 5));
+    CHECK(digest != pawl_outcome_digest(PAWL_STR("w"), PAWL_OUTCOME_FAIL, a, 6));
+    CHECK(digest != pawl_outcome_digest(PAWL_STR("w"), PAWL_OUTCOME_FAIL, PAWL_STR("b"), 5));
+    CHECK(digest != pawl_outcome_digest(PAWL_STR("w"), PAWL_OUTCOME_COMPLETE, a, 5));
 }
 
 TEST("a command that fails leaves no change, whatever it had done before it found out")

@@ -387,6 +387,57 @@ TEST_EACH_STORE("D-24 who loses the race for a task is told LEASE_ACTIVE, and no
 
 /* ---- Ends of leases ---- */
 
+/* Another handle, that leaves timers alone, in place of the lab's: only time passes. */
+static struct pawl *without_timers(struct lab *lab)
+{
+    struct pawl *driven = lab->pawl;
+    struct pawl_options options = lab_options(lab);
+    options.no_timers = true;
+    lab->pawl = lab_handle(lab, &options);
+    return driven;
+}
+
+TEST_EACH_STORE(
+    "D-04 start by id of a task whose lease is over meets it as it is after the fencing")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    (void)lab_start(lab, id, "w");
+    struct pawl *driven = without_timers(lab);
+    lab_pass(lab, 60000);
+    struct pawl_fence fence = lab_start(lab, id, "v"); /* what is due of a row comes first */
+    CHECK_EQ(3, fence.epoch);
+    CHECK_EQ(1, lab_get(lab, id).retries);
+    CHECK_TEXT("created queued started recovery_pending queued started", lab_told(lab, id));
+    pawl_close(driven);
+}
+
+TEST_EACH_STORE("a deferral that is over is no reason against a start, whoever runs the timers")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.delay_ms = 5000));
+    struct pawl *driven = without_timers(lab);
+    lab_pass(lab, 5000);
+    CHECK_EQ(1, lab_start(lab, id, "v").epoch);
+    pawl_close(driven);
+}
+
+TEST_EACH_STORE("what an operator asks of a task whose lease is over is judged after the fencing")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    struct pawl_fence fence = lab_start(lab, id, "w");
+    struct pawl *driven = without_timers(lab);
+    lab_pass(lab, 60000);
+    struct pawl_renewal renewal;
+    check_ok(lab, pawl_lease_renew(lab->pawl, &fence, 1, 0, &renewal, &lab->err));
+    CHECK_CODE(PAWL_LEASE_LOST, renewal.code);
+    check_ok(lab, pawl_task_pause(lab->pawl, id, NULL, &lab->err));
+    CHECK_EQ(PAWL_TASK_PAUSED, lab_get(lab, id).state); /* at once: nobody holds it */
+    CHECK_EQ(PAWL_CONTROL_NONE, lab_get(lab, id).control);
+    pawl_close(driven);
+}
+
 TEST_EACH_STORE("D-04 an expired lease is fenced and charged before a claim of the same step")
 {
     lab_open(lab);

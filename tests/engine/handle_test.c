@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -458,6 +459,55 @@ TEST_SQLITE(
     (void)close(turn);
     check_ok(lab, pawl_task_pause(lab->pawl, id, NULL, &lab->err));
     CHECK_TEXT("created queued paused", lab_told(lab, id));
+}
+
+/* ---- The disk ---- */
+
+/* Counts the syncs of every write-ahead log that SQLite opens from now on. */
+static struct {
+    sqlite3_vfs vfs;
+    sqlite3_vfs *below;
+    sqlite3_io_methods methods;
+    const sqlite3_io_methods *methods_below;
+    _Atomic int count;
+} syncs;
+
+static int count_sync(sqlite3_file *file, int flags)
+{
+    atomic_fetch_add(&syncs.count, 1);
+    return syncs.methods_below->xSync(file, flags);
+}
+
+static int open_counted(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *out)
+{
+    (void)vfs; /* only ever ours */
+    int got = syncs.below->xOpen(syncs.below, name, file, flags, out);
+    bool is_log = (flags & SQLITE_OPEN_WAL) != 0;
+    if (got != SQLITE_OK || file->pMethods == NULL || !is_log) return got;
+    syncs.methods_below = file->pMethods; /* the same for every log */
+    syncs.methods = *file->pMethods;
+    syncs.methods.xSync = count_sync;
+    file->pMethods = &syncs.methods;
+    return got;
+}
+
+TEST_SQLITE("D-18 every change that was acknowledged has been synced, one by one")
+{
+    syncs.below = sqlite3_vfs_find(NULL);
+    syncs.vfs = *syncs.below;
+    syncs.vfs.zName = "counted";
+    syncs.vfs.xOpen = open_counted;
+    CHECK_EQ(SQLITE_OK, sqlite3_vfs_register(&syncs.vfs, 1));
+    lab_open(lab);
+    for (int i = 0; i < 5; i++) {
+        int before = atomic_load(&syncs.count);
+        (void)lab_add(lab, NEW());
+        CHECK(atomic_load(&syncs.count) > before);
+    }
+    CHECK_EQ(SQLITE_OK, sqlite3_vfs_register(syncs.below, 1));
+    pawl_close(lab->pawl);
+    lab->pawl = NULL;
+    CHECK_EQ(SQLITE_OK, sqlite3_vfs_unregister(&syncs.vfs));
 }
 
 /* ---- Closing ---- */

@@ -235,6 +235,48 @@ TEST_EACH_STORE(
     CHECK_TEXT("1000", lab_sql(lab, "SELECT count(*) FROM event WHERE type = 3"));
 }
 
+static int add_some(struct lab *lab, int number)
+{
+    struct pawl *pawl = child_open(lab);
+    for (int i = 0; i < number; i++) {
+        struct pawl_added added;
+        if (pawl_task_add(pawl, NEW(.priority = 1), lab->keep, &added, &lab->err) != PAWL_OK) {
+            return child_failed(lab, "add");
+        }
+    }
+    pawl_close(pawl);
+    return 0;
+}
+
+TEST_EACH_STORE("T-101 tasks that another process has queued are claimed")
+{
+    CHECK_EQ(0, lab_wait(lab_fork(lab, add_some, 3)));
+    lab_open_real(lab);
+    CHECK_EQ(3, lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"), .max = 10)).count);
+}
+
+static int add_one_later(struct lab *lab, int number)
+{
+    (void)number;
+    (void)raise(SIGSTOP); /* until the test is ready */
+    struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+    (void)nanosleep(&pause, NULL);
+    return add_some(lab, 1);
+}
+
+TEST_EACH_STORE("a claim that waits is woken by a task that another process adds")
+{
+    pid_t child = lab_fork(lab, add_one_later, 0);
+    wait_stopped(child);
+    lab_open_real(lab);
+    CHECK_EQ(0, lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"))).count);
+    CHECK_EQ(0, kill(child, SIGCONT));
+    struct pawl_claimed claimed =
+        lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"), .wait_ms = 30000));
+    CHECK_EQ(1, claimed.count);
+    CHECK_EQ(0, lab_wait(child));
+}
+
 /* ---- Death ---- */
 
 static int add_and_die(struct lab *lab, int number)

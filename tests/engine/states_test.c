@@ -378,6 +378,22 @@ TEST_EACH_STORE("T-015 D-45 no operation changes a COMPLETED or CANCELLED row")
     }
 }
 
+TEST_EACH_STORE(
+    "D-38 queue revives nothing: CANCELLED, DEAD_LETTER, FAILED and PAUSED stay as they are")
+{
+    static const enum pawl_task_state states[] = {PAWL_TASK_CANCELLED, PAWL_TASK_DEAD_LETTER,
+                                                  PAWL_TASK_FAILED, PAWL_TASK_PAUSED};
+    lab_open(lab);
+    for (size_t i = 0; i < COUNT_OF(states); i++) {
+        struct pawl_str id = task_in(lab, states[i]);
+        const char *row = row_of(lab, id);
+        CHECK_REFUSED(PAWL_STATE, pawl_task_queue(lab->pawl, id, NULL, &lab->err));
+        CHECK(strstr(lab->err.text, pawl_task_state_name(states[i])) != NULL);
+        CHECK_TEXT(row, row_of(lab, id));
+        CHECK_EQ(0, lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"), .max = 10)).count);
+    }
+}
+
 /* ---- What may be said twice ---- */
 
 static size_t late_count(struct lab *lab, struct pawl_str id)

@@ -19,12 +19,17 @@ enum { KEEP_BYTES_MAX = 512 * 1024 * 1024 };
 /* ---- PostgreSQL ---- */
 
 #if PAWL_POSTGRES
+static void postgres_skip_without(struct lab *lab)
+{
+    const char *uri = getenv("PAWL_TEST_POSTGRES");
+    if (uri != NULL && uri[0] != '\0') return;
+    free(lab);
+    SKIP("PAWL_TEST_POSTGRES names no server: run under tools/with_postgres");
+}
+
 static void postgres_target(struct lab *lab)
 {
     const char *uri = getenv("PAWL_TEST_POSTGRES");
-    if (uri == NULL || uri[0] == '\0') {
-        SKIP("PAWL_TEST_POSTGRES names no server: run under tools/with_postgres");
-    }
     /* The folder's name is unlike any other's, and so is the schema's. */
     int len =
         snprintf(lab->target, sizeof lab->target, "%s%coptions=-csearch_path%%3D%%22lab_%s%%22",
@@ -60,10 +65,15 @@ static void postgres_remove(struct lab *lab)
                             "current_setting(''search_path'') || '' CASCADE''; END'");
 }
 #else
+static void postgres_skip_without(struct lab *lab)
+{
+    free(lab);
+    SKIP("this build has no PostgreSQL (PAWL_POSTGRES)");
+}
+
 static void postgres_target(struct lab *lab)
 {
     (void)lab;
-    SKIP("this build has no PostgreSQL (PAWL_POSTGRES)");
 }
 
 static const char *postgres_sql(struct lab *lab, const char *sql)
@@ -230,10 +240,7 @@ void lab_run(const void *store, void (*body)(struct lab *lab))
     lab->store = *(const enum lab_store *)store;
     (void)snprintf(lab->folder, sizeof lab->folder, "%.400s/pawl-test-XXXXXX",
                    where == NULL ? "/tmp" : where);
-    if (lab->store == LAB_POSTGRES && getenv("PAWL_TEST_POSTGRES") == NULL) {
-        free(lab);
-        SKIP("PAWL_TEST_POSTGRES names no server: run under tools/with_postgres");
-    }
+    if (lab->store == LAB_POSTGRES) postgres_skip_without(lab);
     CHECK(mkdtemp(lab->folder) != NULL);
     if (lab->store == LAB_POSTGRES) {
         postgres_target(lab);

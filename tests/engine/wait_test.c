@@ -178,6 +178,55 @@ TEST_EACH_STORE("one task wakes one of two claims that wait; the other goes on")
     pawl_arena_close(second.keep);
 }
 
+TEST_EACH_STORE(
+    "fifty claims that wait are all served by one batch of fifty, each with a task of its own")
+{
+    enum { MANY = 50 };
+    lab_open_real(lab);
+    static struct waiting waiting[MANY];
+    for (int i = 0; i < MANY; i++) {
+        waiting[i] = (struct waiting){.pawl = lab->pawl, .wait_ms = WAIT_MS};
+        CHECK_OK(pawl_arena_open(&waiting[i].keep, 0), NULL);
+        CHECK_EQ(0, pthread_create(&waiting[i].thread, NULL, wait_here, &waiting[i]));
+    }
+    while (!atomic_load(&waiting[MANY - 1].has_begun)) (void)poll(NULL, 0, 1);
+    (void)poll(NULL, 0, 30);
+    struct pawl_task_new asks[MANY];
+    for (int i = 0; i < MANY; i++) asks[i] = *NEW(.input = PAWL_STR("[1,2,3]"));
+    struct pawl_added *added = lab_add_batch(lab, asks, MANY);
+    for (int i = 0; i < MANY; i++) end_waiting(&waiting[i]);
+    for (int i = 0; i < MANY; i++) {
+        CHECK_EQ(1, waiting[i].claimed.count);
+        CHECK_STR("[1,2,3]", waiting[i].claimed.grants[0].input);
+        CHECK_EQ(1, lab_get(lab, added[i].id).epoch);
+        CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, added[i].id).state);
+    }
+    for (int i = 0; i < MANY; i++) pawl_arena_close(waiting[i].keep);
+}
+
+TEST_EACH_STORE(
+    "after pawl_stop_waiting the calls that wait come back empty, and no later one waits")
+{
+    lab_open_real(lab);
+    struct waiting claim;
+    struct waiting read;
+    begin_waiting(&claim, lab->pawl, NULL);
+    begin_waiting(&read, lab->pawl, "c");
+    pawl_stop_waiting(lab->pawl);
+    end_waiting(&claim);
+    end_waiting(&read);
+    CHECK_EQ(0, claim.claimed.count);
+    CHECK_EQ(0, read.events.count);
+    pawl_arena_close(claim.keep);
+    pawl_arena_close(read.keep);
+    int64_t began_ms = now_ms();
+    CHECK_EQ(0, lab_claim(lab, CLAIM(.worker_id = W, .wait_ms = WAIT_MS)).count);
+    CHECK(now_ms() - began_ms < BOUND_MS);
+    /* all else goes on */
+    (void)lab_add(lab, NEW());
+    CHECK_EQ(1, lab_claim(lab, CLAIM(.worker_id = W)).count);
+}
+
 TEST_EACH_STORE("a claim that waits in vain comes back empty when its time is up, and not before")
 {
     lab_open_real(lab);

@@ -151,6 +151,13 @@ static enum disk_fault strike(struct disk *disk)
     return disk->fault;
 }
 
+void disk_settle(struct disk *disk)
+{
+    for (int i = 0; i < DISK_FILES_MAX; i++) {
+        if (disk->files[i].exists && !make_safe(&disk->files[i])) abort();
+    }
+}
+
 /* Sector by sector; of some cuts nothing survives, of some all. */
 void disk_cut_power(struct disk *disk)
 {

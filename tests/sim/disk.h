@@ -89,6 +89,9 @@ void disk_strike(struct disk *disk, enum disk_fault fault, int64_t in, int64_t c
 /* No fault any more; whoever runs now is alive. */
 void disk_heal(struct disk *disk);
 
+/* The kernel has written back what it held. */
+void disk_settle(struct disk *disk);
+
 /* What was not synced is lost, wholly or in parts. All connections must be closed. */
 void disk_cut_power(struct disk *disk);
 

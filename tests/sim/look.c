@@ -1,3 +1,4 @@
+#include "core/limits.h"
 #include "look.h"
 
 #include "base/str.h"
@@ -238,6 +239,7 @@ static void read_beside(struct looker *looker, struct look *look)
         task->logs = sqlite3_column_int64(row, 1);
         task->log_bytes = sqlite3_column_int64(row, 2);
         if (task->log_bytes != sqlite3_column_int64(row, 3)) task->log_bytes = -1;
+        task->log_bytes += task->logs * PAWL_LOG_ROW_BYTES;
     }
     row = prepared(looker, S_LATES);
     while (next_row(looker, S_LATES)) {

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -49,19 +50,28 @@ static void make_folder(void)
 
 static void remove_folder(void)
 {
-    char path[128];
-    (void)snprintf(path, sizeof path, "%s/store.db-turn", folder);
-    (void)unlink(path);
-    (void)rmdir(folder);
+    (void)rmdir(folder); /* what a run that died has left in it stays */
+}
+
+static struct ground ground;
+
+/* What an aborted or endless run was doing; nothing is lost any more if this goes wrong. */
+static void on_death(int number)
+{
+    signal(number, SIG_DFL);
+    sim_tell_under_way(&ground);
+    raise(number);
 }
 
 /* ---- One seed --------------------------------------------------------------------------------- */
 
 static int run_alone(const struct asked *asked, FILE *story)
 {
-    static struct ground ground;
     struct sim_result result;
     struct sim_options options = {.seed = asked->first, .story = story};
+    (void)setvbuf(story, NULL, _IOLBF, 0);
+    signal(SIGABRT, on_death);
+    signal(SIGALRM, on_death);
     alarm(SEED_SECONDS_MAX);
     ground_open(&ground, folder);
     sim_run(&ground, &options, &result);
@@ -81,7 +91,6 @@ static void show_failure(uint64_t seed)
     pid_t pid = fork();
     if (pid == 0) {
         struct asked asked = {.first = seed, .count = 1};
-        (void)setvbuf(story, NULL, _IOLBF, 0);
         (void)dup2(fileno(story), STDERR_FILENO); /* what a failed assertion says */
         _exit(run_alone(&asked, story));
     }
@@ -104,7 +113,6 @@ static void show_failure(uint64_t seed)
 
 static int run_share(const struct asked *asked, int number, struct board *board)
 {
-    static struct ground ground;
     struct sim_result result;
     ground_open(&ground, folder);
     for (uint64_t i = (uint64_t)number; i < asked->count && !board->is_over; i += WORKERS) {
@@ -114,7 +122,7 @@ static int run_share(const struct asked *asked, int number, struct board *board)
         sim_run(&ground, &options, &result);
         alarm(0);
         if (asked->prints_hash) printf("%" PRIu64 " %016" PRIx64 "\n", options.seed, result.hash);
-        if (!result.holds) return 1;
+        if (!result.holds) break;
         board->running[number] = 0;
         board->done[number]++;
         board->calls[number] += (uint64_t)result.calls;
@@ -122,7 +130,7 @@ static int run_share(const struct asked *asked, int number, struct board *board)
     }
     ground_close(&ground);
     fflush(stdout);
-    return 0;
+    return board->running[number] == 0 ? 0 : 1;
 }
 
 static double seconds_now(void)

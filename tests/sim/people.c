@@ -3,6 +3,7 @@
 #include "sim.h"
 
 #include "base/error.h"
+#include "core/limits.h"
 #include "store/read.h"
 
 #include <inttypes.h>
@@ -183,30 +184,41 @@ static struct call *add(struct sim *sim, size_t count)
     return call;
 }
 
-/* One task, and more dependents than one slice can tell. */
-static struct call *add_wide(struct sim *sim)
+/* A large batch of plain tasks. */
+static struct call *add_many(struct sim *sim, size_t count)
 {
     struct call *call = call_make(sim, PAWL_COMMAND_CREATE, -1);
-    size_t count = (size_t)roll(sim, 258, SIM_MEMBERS_MAX);
     struct pawl_task_new *asks = pawl_arena_take_array(sim->arena, count, sizeof *asks);
-    struct pawl_str *first = pawl_arena_take(sim->arena, sizeof *first);
-    if (asks == NULL || first == NULL) abort();
-    *first = PAWL_STR("#0");
-    enum pawl_dependency_policy policy = (enum pawl_dependency_policy)roll(sim, 0, 2);
+    if (asks == NULL) abort();
     for (size_t i = 0; i < count; i++) {
         asks[i] = (struct pawl_task_new)PAWL_TASK_NEW_INIT;
         asks[i].title = sim_text(sim, "c%d.%zu", call->number, i);
         asks[i].queue = queue_name(sim, 0);
         asks[i].actor = call->command.actor;
-        asks[i].dependency_policy = policy;
-        asks[i].depends_on = first;
-        asks[i].depends_on_count = i > 0;
+        asks[i].retry.max_retries = PAWL_RETRIES_NONE;
     }
-    asks[0].priority = PAWL_PRIORITY_MAX;
-    asks[0].retry.max_retries = PAWL_RETRIES_NONE;
     call->asks = asks;
     call->count = count;
     return call;
+}
+
+/* All of these, from the first on, wait for the one named. */
+static void let_wait(struct sim *sim, struct call *call, size_t first, struct pawl_str name)
+{
+    struct pawl_task_new *asks = pawl_arena_take_array(sim->arena, call->count, sizeof *asks);
+    struct pawl_str *on = pawl_arena_take(sim->arena, sizeof *on);
+    if (asks == NULL || on == NULL) abort();
+    *on = name;
+    memcpy(asks, call->asks, call->count * sizeof *asks);
+    enum pawl_dependency_policy policy = (enum pawl_dependency_policy)roll(sim, 0, 2);
+    for (size_t i = first; i < call->count; i++) {
+        asks[i].dependency_policy = policy;
+        asks[i].allow_missing_dependencies = true;
+        asks[i].depends_on = on;
+        asks[i].depends_on_count = 1;
+    }
+    asks[0].priority = first > 0 ? PAWL_PRIORITY_MAX : 0;
+    call->asks = asks;
 }
 
 /* ---- Workers ---------------------------------------------------------------------------------- */
@@ -235,6 +247,24 @@ static struct call *claim(struct sim *sim, struct worker *worker)
     struct call *call = call_make(sim, PAWL_COMMAND_CLAIM, worker->number);
     call->command.ask.claim.ask = any_claim(sim, worker);
     worker->claim = call;
+    return call;
+}
+
+/* As many as there are, of all queues, for long. */
+static struct call *claim_many(struct sim *sim, struct worker *worker, int32_t max)
+{
+    struct call *call = call_make(sim, PAWL_COMMAND_CLAIM, worker->number);
+    struct pawl_claim *ask = pawl_arena_take(sim->arena, sizeof *ask);
+    struct pawl_str *queues = pawl_arena_take_array(sim->arena, SIM_QUEUES_MAX, sizeof *queues);
+    if (ask == NULL || queues == NULL) abort();
+    for (int i = 0; i < sim->swarm.queues; i++) queues[i] = queue_name(sim, i);
+    *ask = (struct pawl_claim)PAWL_CLAIM_INIT;
+    ask->worker_id = worker->id;
+    ask->queues = queues;
+    ask->queue_count = (size_t)sim->swarm.queues;
+    ask->max = max;
+    ask->lease_ms = 60000;
+    call->command.ask.claim.ask = ask;
     return call;
 }
 
@@ -523,14 +553,85 @@ static void befall_workers(struct sim *sim)
     }
 }
 
+/* ---- Preludes --------------------------------------------------------------------------------- */
+
+static void make_dependents(struct sim *sim, struct engine *engine)
+{
+    struct call *call = add_many(sim, (size_t)roll(sim, PAWL_SLICE_ROWS_MAX + 2, SIM_MEMBERS_MAX));
+    let_wait(sim, call, 1, PAWL_STR("#0"));
+    (void)call_send(sim, engine, call);
+}
+
+static void make_awaited(struct sim *sim, struct engine *engine)
+{
+    static const struct pawl_str awaited = PAWL_STR_INIT("awaited");
+    struct call *call;
+    if (sim->prelude_moves == 1) {
+        call = add_many(sim, (size_t)roll(sim, 2, PAWL_SLICE_ROWS_MAX));
+        let_wait(sim, call, 0, awaited);
+    } else {
+        call = add(sim, 1);
+        struct pawl_task_new *ask = pawl_arena_take(sim->arena, sizeof *ask);
+        if (ask == NULL) abort();
+        *ask = call->asks[0];
+        ask->id = awaited;
+        call->asks = ask;
+    }
+    (void)call_send(sim, engine, call);
+}
+
+static void make_dead(struct sim *sim, struct engine *engine)
+{
+    struct worker *worker = &sim->workers[0];
+    if (sim->prelude_moves == 1) {
+        (void)call_send(sim, engine, add_many(sim, (size_t)roll(sim, PAWL_SLICE_ROWS_MAX + 1, 330)));
+    } else if (worker->held_count == 0) {
+        (void)call_send(sim, engine, claim_many(sim, worker, SIM_SENT_MAX));
+    } else {
+        for (int i = 0; i < worker->held_count && i < SIM_SENT_MAX; i++) {
+            const struct pawl_fence *fence = &worker->held[i].fence;
+            (void)call_send(sim, engine, word(sim, PAWL_COMMAND_FAIL, worker->number, fence->task_id, fence));
+        }
+    }
+}
+
+static void make_history(struct sim *sim, struct engine *engine)
+{
+    enum { PAIRS = 20 };
+    if (sim->model_count == 0) {
+        (void)call_send(sim, engine, add(sim, 1));
+        return;
+    }
+    for (int i = 0; i < PAIRS; i++) {
+        (void)call_send(sim, engine, word(sim, PAWL_COMMAND_PAUSE, -1, sim->models[0].id, NULL));
+        (void)call_send(sim, engine, word(sim, PAWL_COMMAND_RESUME, -1, sim->models[0].id, NULL));
+    }
+}
+
+/* Whether this move was one of the prelude. */
+static bool act_prelude(struct sim *sim, struct engine *engine)
+{
+    static const struct {
+        int moves;
+        void (*act)(struct sim *sim, struct engine *engine);
+    } preludes[] = {
+        [PRELUDE_NONE] = {0, NULL},
+        [PRELUDE_DEPENDENTS] = {1, make_dependents},
+        [PRELUDE_AWAITED] = {2, make_awaited},
+        [PRELUDE_DEAD] = {14, make_dead},
+        [PRELUDE_HISTORY] = {10, make_history},
+    };
+    if (sim->prelude_moves >= preludes[sim->swarm.prelude].moves) return false;
+    sim->prelude_moves++;
+    preludes[sim->swarm.prelude].act(sim, engine);
+    return true;
+}
+
 void people_act(struct sim *sim, struct engine *engine)
 {
     int64_t count = happens(sim, 400) ? 1 : roll(sim, 0, sim->swarm.group_max);
     befall_workers(sim);
-    if (sim->swarm.is_wide && sim->model_count == 0) {
-        (void)call_send(sim, engine, add_wide(sim));
-        return;
-    }
+    if (act_prelude(sim, engine)) return;
     for (int64_t i = 0; i < count && sim->call_count < SIM_CALLS_MAX - 2; i++) {
         struct call *call = next_call(sim, engine);
         if (call == NULL) continue;
@@ -692,21 +793,10 @@ bool people_work(struct sim *sim, struct engine *engine)
         }
     }
     if (had > 0) return true;
-    struct call *call = claim(sim, &sim->workers[0]);
-    struct pawl_claim *ask = any_claim(sim, &sim->workers[0]);
-    struct pawl_str *queues = pawl_arena_take_array(sim->arena, SIM_QUEUES_MAX, sizeof *queues);
-    if (queues == NULL) abort();
-    for (int i = 0; i < sim->swarm.queues; i++) queues[i] = queue_name(sim, i);
-    *ask = (struct pawl_claim)PAWL_CLAIM_INIT;
-    ask->worker_id = sim->workers[0].id;
-    ask->queues = queues;
-    ask->queue_count = (size_t)sim->swarm.queues;
-    ask->max = AT_ONCE;
-    ask->lease_ms = 60000;
-    call->command.ask.claim.ask = ask;
-    (void)call_send(sim, engine, call);
+    (void)call_send(sim, engine, claim_many(sim, &sim->workers[0], AT_ONCE));
     return false;
 }
+
 void people_open(struct sim *sim)
 {
     for (int i = 0; i < sim->swarm.workers; i++) {

@@ -72,6 +72,15 @@ void sim_fault(struct sim *sim, const char *format, ...)
     sim->result->holds = false;
 }
 
+void sim_tell_under_way(struct ground *ground)
+{
+    struct sim *sim = ground->running;
+    if (sim == NULL || sim->options->story == NULL) return;
+    sim_tell(sim, "under way when it died, on engine %d:", sim->stepped == NULL ? -1 : sim->stepped->number);
+    for (int i = 0; i < sim->sent_count; i++) sim_tell(sim, "  %s", call_text(sim, sim->sent[i].call));
+    fflush(sim->options->story);
+}
+
 /* ---- The swarm -------------------------------------------------------------------------------- */
 
 /* Most runs have only some of the faults, and none of them all: what one hides another shows. */
@@ -122,11 +131,11 @@ static void pick_swarm(struct sim *sim)
         .engines = (int)chance_from(chance, 1, SIM_ENGINES_MAX),
         .workers = (int)chance_from(chance, 1, SIM_WORKERS_MAX),
         .queues = (int)chance_from(chance, 1, SIM_QUEUES_MAX),
-        .moves = (int)chance_from(chance, 40, 130),
+        .moves = (int)chance_from(chance, 50, 180),
         .group_max = (int)chance_from(chance, 1, 10),
         .dependencies = rate(chance, 700, 500),
         .few_tasks = rate(chance, 300, 900),
-        .is_wide = chance_of(chance, 12),
+        .prelude = chance_of(chance, 16) ? (enum prelude)chance_from(chance, 1, PRELUDE_HISTORY) : PRELUDE_NONE,
     };
     for (int i = 0; i < SIM_ENGINES_MAX; i++) {
         swarm->has_no_timers[i] = i > 0 && chance_of(chance, 200);
@@ -134,7 +143,8 @@ static void pick_swarm(struct sim *sim)
     }
     pick_actions(chance, swarm);
     pick_faults(chance, swarm);
-    if (swarm->is_wide) swarm->moves = 30;
+    if (swarm->prelude != PRELUDE_NONE) swarm->moves = 45;
+    if (swarm->prelude == PRELUDE_DEAD) swarm->weights[ACT_REDRIVE] = 3;
     if (sim->options->kills_more > 0) {
         swarm->kill += sim->options->kills_more;
         swarm->kill_commit += sim->options->kills_more;
@@ -293,6 +303,7 @@ void sim_run(struct ground *ground, const struct sim_options *options, struct si
     }
     pawl_hasher_init(&sim->hasher, key);
     pick_swarm(sim);
+    ground->running = sim;
     world_open(sim, ground);
     if (sim_holds(sim)) {
         people_open(sim);
@@ -316,5 +327,6 @@ void sim_run(struct ground *ground, const struct sim_options *options, struct si
     pawl_arena_close(sim->looks[0].arena);
     pawl_arena_close(sim->looks[1].arena);
     pawl_arena_close(sim->arena);
+    ground->running = NULL;
     free(sim);
 }

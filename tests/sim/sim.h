@@ -83,6 +83,15 @@ enum action {
     ACTION_COUNT
 };
 
+/* A few runs begin with something large, for which the engine takes more than one slice. */
+enum prelude {
+    PRELUDE_NONE,
+    PRELUDE_DEPENDENTS, /* one task, and several hundred that depend on it */
+    PRELUDE_AWAITED,    /* many that wait for an id, then a task with it */
+    PRELUDE_DEAD,       /* several hundred dead letters, to be redriven */
+    PRELUDE_HISTORY     /* one task with more events than are kept */
+};
+
 /* Which faults exist in this run and how often (of 1000), and who does what. */
 struct swarm {
     int engines;
@@ -112,7 +121,7 @@ struct swarm {
     int slow_clock;    /* time passes between two looks at a clock */
     int dependencies;  /* a new task waits for others */
     int few_tasks;     /* calls go to the same few tasks */
-    bool is_wide;      /* one task has several hundred dependents */
+    enum prelude prelude;
 };
 
 /* A call as somebody makes it: it may be sent more than once. Texts live as long as the run. */
@@ -295,6 +304,7 @@ struct sim {
     int sent_count;
     struct plan plan;
     int move;                 /* moves so far */
+    int prelude_moves;
 
     struct look looks[2];
     struct look *before; /* the move; the same as after if nothing was committed */
@@ -328,13 +338,17 @@ struct ground {
     struct disk_bytes wal;
     char db_name[SIM_PATH_BYTES_MAX];
     char wal_name[SIM_PATH_BYTES_MAX];
+    struct sim *running; /* NULL between runs */
 };
-/* folder is a real one, for the file of the turn. */
+/* folder is a real one, for the file of the turn. Close leaves it empty. */
 void ground_open(struct ground *ground, const char *folder);
 void ground_close(struct ground *ground);
 
 /* Runs one seed. */
 void sim_run(struct ground *ground, const struct sim_options *options, struct sim_result *result);
+
+/* Tells what the run that is under way was doing: for whoever sees the process die. */
+void sim_tell_under_way(struct ground *ground);
 
 /* The first rule that is found broken is kept: the run ends. */
 void sim_fault(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1595,6 +1595,73 @@ static void check_why(struct desk *desk, const char *id, const char *want)
     CHECK_STR(want, why);
 }
 
+STORE_TEST("why says of what has come due that it waits for somebody who runs timers")
+{
+    /* 2020 has passed on every server's clock, and 2100 on none */
+    const int64_t past_ms = INT64_C(1577836800000);
+    const int64_t future_ms = INT64_C(4102444800000);
+    struct desk desk;
+    begin_with_queues(lab);
+    put_task(lab, 100, QUEUE, PAWL_TASK_RUNNING)->lease_end_at_ms = past_ms;
+    struct pawl_task_row *asked = put_task(lab, 101, QUEUE, PAWL_TASK_RUNNING);
+    asked->lease_end_at_ms = past_ms;
+    asked->control = PAWL_CONTROL_PAUSE;
+    put_task(lab, 102, QUEUE, PAWL_TASK_RUNNING)->lease_end_at_ms = future_ms;
+    (void)put_deferred(lab, 103, QUEUE, past_ms);
+    put_deferred(lab, 104, QUEUE, past_ms)->retries = 2;
+    (void)put_deferred(lab, 105, QUEUE, future_ms);
+    lab_commit(lab);
+
+    desk_open(&desk, lab);
+    desk.reader->env = &lab->world.env;
+    check_why(&desk, "t-100",
+              "worker w-1 was at attempt 1 of 4; its lease ended at 2020-01-01T00:00:00.000Z; it is "
+              "taken back when a worker, or another program that runs timers, opens the store");
+    check_why(&desk, "t-101",
+              "worker w-1 was at attempt 1 of 4, and has been asked to pause; its lease ended at "
+              "2020-01-01T00:00:00.000Z; it is taken back when a worker, or another program that "
+              "runs timers, opens the store");
+    check_why(&desk, "t-102",
+              "worker w-1 is at attempt 1 of 4, under a lease until 2100-01-01T00:00:00.000Z");
+    check_why(&desk, "t-103",
+              "it is deferred until 2020-01-01T00:00:00.000Z, which has passed; it becomes ready "
+              "when a worker, or another program that runs timers, opens the store");
+    check_why(&desk, "t-104",
+              "attempt 2 failed; it is deferred until 2020-01-01T00:00:00.000Z, which has passed; "
+              "it becomes ready when a worker, or another program that runs timers, opens the "
+              "store");
+    check_why(&desk, "t-105", "it is deferred until 2100-01-01T00:00:00.000Z");
+    desk_close(&desk);
+}
+
+STORE_TEST("the clock of why is the store's, and the wall's after a reboot")
+{
+    struct desk desk;
+    begin_with_queues(lab);
+    (void)put_deferred(lab, 100, QUEUE, LAB_START_MS + 1000);
+    lab_commit(lab);
+    desk_open(&desk, lab);
+    if (desk.reader->db->driver->clock != NULL) { /* the server's, which nobody here can move */
+        desk_close(&desk);
+        return;
+    }
+    desk.reader->env = &lab->world.env;
+    const char *deferred = "it is deferred until 2027-01-15T08:00:01.000Z";
+    const char *passed = "it is deferred until 2027-01-15T08:00:01.000Z, which has passed; it "
+                         "becomes ready when a worker, or another program that runs timers, opens "
+                         "the store";
+    check_why(&desk, "t-100", deferred);
+    lab->world.wall_ms += 5000; /* a step of the wall clock */
+    check_why(&desk, "t-100", deferred);
+    lab->world.boot_ms += 1000;
+    check_why(&desk, "t-100", passed);
+    lab->world.env.boot_id = PAWL_STR("another boot");
+    check_why(&desk, "t-100", passed);
+    lab->world.wall_ms -= 6000;
+    check_why(&desk, "t-100", deferred);
+    desk_close(&desk);
+}
+
 STORE_TEST("why a task is not being worked on is told in one sentence")
 {
     struct desk desk;
@@ -1603,7 +1670,11 @@ STORE_TEST("why a task is not being worked on is told in one sentence")
     pawl_set_put(&lab->set, PAWL_LOOK_QUEUE, 11, none, 0, LAB_TAKE(lab, asleep));
     (void)put_task(lab, 100, QUEUE, PAWL_TASK_PENDING);
     (void)put_ready(lab, 101, QUEUE, 20, LAB_START_MS);
-    put_task(lab, 102, QUEUE, PAWL_TASK_RUNNING)->retries = 1;
+    /* of what lies ahead on every clock, PostgreSQL's too */
+    const int64_t ahead_ms = INT64_C(4102444800000);
+    struct pawl_task_row *held = put_task(lab, 102, QUEUE, PAWL_TASK_RUNNING);
+    held->retries = 1;
+    held->lease_end_at_ms = ahead_ms;
     (void)put_task(lab, 103, QUEUE, PAWL_TASK_PAUSED);
     struct pawl_task_row *lost = put_task(lab, 104, QUEUE, PAWL_TASK_RECOVERY_PENDING);
     lost->owner = WORKER;
@@ -1613,8 +1684,8 @@ STORE_TEST("why a task is not being worked on is told in one sentence")
     put_task(lab, 108, QUEUE, PAWL_TASK_DEAD_LETTER)->retries = 4;
     (void)put_ready(lab, 109, QUEUE, 10, LAB_START_MS + 1);
     (void)put_ready(lab, 110, 11, 20, LAB_START_MS);
-    (void)put_deferred(lab, 111, QUEUE, LAB_START_MS + 60000);
-    put_deferred(lab, 112, QUEUE, LAB_START_MS + 60000)->retries = 2;
+    (void)put_deferred(lab, 111, QUEUE, ahead_ms);
+    put_deferred(lab, 112, QUEUE, ahead_ms)->retries = 2;
     struct pawl_task_row *blocked = put_deferred(lab, 113, QUEUE, 0);
     blocked->open_dependencies = 1;
     blocked->blocked_by = 107;
@@ -1625,6 +1696,7 @@ STORE_TEST("why a task is not being worked on is told in one sentence")
     put_dependency(lab, 115, 0, 0, "to-come", true);
     for (int32_t i = 1; i < 7; i++) put_dependency(lab, 115, i, 100 + i, NULL, true);
     struct pawl_task_row *asked = put_task(lab, 116, QUEUE, PAWL_TASK_RUNNING);
+    asked->lease_end_at_ms = ahead_ms;
     asked->control = PAWL_CONTROL_CANCEL;
     lab_commit(lab);
 
@@ -1633,7 +1705,7 @@ STORE_TEST("why a task is not being worked on is told in one sentence")
     check_why(&desk, "t-101",
               "it is ready since 2027-01-15T08:00:00.000Z, with 0 tasks before it in queue mail");
     check_why(&desk, "t-102",
-              "worker w-1 is at attempt 2 of 4, under a lease until 2027-01-15T08:01:00.000Z");
+              "worker w-1 is at attempt 2 of 4, under a lease until 2100-01-01T00:00:00.000Z");
     check_why(&desk, "t-103", "it is paused since 2027-01-15T08:00:00.000Z");
     check_why(&desk, "t-104",
               "the lease of worker w-1 ended, and what became of its work is not known yet");
@@ -1648,8 +1720,8 @@ STORE_TEST("why a task is not being worked on is told in one sentence")
     check_why(&desk, "t-109",
               "it is ready since 2027-01-15T08:00:00.001Z, with 1 task before it in queue mail");
     check_why(&desk, "t-110", "queue asleep is paused");
-    check_why(&desk, "t-111", "it is deferred until 2027-01-15T08:01:00.000Z");
-    check_why(&desk, "t-112", "attempt 2 failed; it is deferred until 2027-01-15T08:01:00.000Z");
+    check_why(&desk, "t-111", "it is deferred until 2100-01-01T00:00:00.000Z");
+    check_why(&desk, "t-112", "attempt 2 failed; it is deferred until 2100-01-01T00:00:00.000Z");
     check_why(&desk, "t-113",
               "it depends on task t-107, which is CANCELLED and can no longer complete by itself");
     check_why(&desk, "t-114", "it waits for 1 task to complete: t-102 (RUNNING)");
@@ -1659,7 +1731,7 @@ STORE_TEST("why a task is not being worked on is told in one sentence")
         "(RUNNING), t-103 (PAUSED), t-104 (RECOVERY_PENDING) and 2 more");
     check_why(
         &desk, "t-116",
-        "worker w-1 is at attempt 1 of 4, under a lease until 2027-01-15T08:01:00.000Z, and has "
+        "worker w-1 is at attempt 1 of 4, under a lease until 2100-01-01T00:00:00.000Z, and has "
         "been asked to cancel");
     desk_close(&desk);
 }

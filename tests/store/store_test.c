@@ -201,7 +201,7 @@ STORE_TEST("what is not there is answered with none, lists with no rows")
         CHECK(!entry->is_stored);
     }
     CHECK(lab_look(lab, PAWL_LOOK_ACK, 5, NULL, 6, 0)->row == NULL);
-    CHECK_EQ(INT64_MAX, *(int64_t *)lab_look(lab, PAWL_LOOK_CURSOR_MIN, 0, NULL, 0, 0)->row);
+    CHECK(lab_look(lab, PAWL_LOOK_CURSOR_MIN, 0, NULL, 0, 0)->row == NULL);
 
     static const enum pawl_look lists[] = {
         PAWL_LOOK_READY,        PAWL_LOOK_DUE,  PAWL_LOOK_CONTINUATIONS, PAWL_LOOK_DEPENDENTS,
@@ -417,7 +417,7 @@ STORE_TEST("due tasks are those whose instant has come, oldest first, equal ones
     pawl_store_rollback(lab->store);
 }
 
-STORE_TEST("dead letters come by key after a cursor, of all queues or of one")
+STORE_TEST("dead letters come by key after a cursor, of all queues")
 {
     lab_begin(lab);
     for (int64_t key = 1; key <= 6; key++) {
@@ -431,7 +431,6 @@ STORE_TEST("dead letters come by key after a cursor, of all queues or of one")
     lab_begin(lab);
     check_keys(lab_rows(lab, PAWL_LOOK_DEAD, 0, 0, 0), (int64_t[]){1, 2, 4, 5, 6}, 5);
     check_keys(lab_rows(lab, PAWL_LOOK_DEAD, 0, 2, 2), (int64_t[]){4, 5}, 2);
-    check_keys(lab_rows(lab, PAWL_LOOK_DEAD, OTHER_QUEUE, 2, 0), (int64_t[]){4, 6}, 2);
     pawl_store_rollback(lab->store);
 }
 
@@ -683,7 +682,8 @@ STORE_TEST("a consumer is added, moves its cursor, and goes with its acknowledge
     lab_commit(lab);
 
     lab_begin(lab);
-    CHECK_EQ(7, *(int64_t *)lab_look(lab, PAWL_LOOK_CURSOR_MIN, 0, NULL, 0, 0)->row);
+    const struct pawl_consumer_row *slowest = lab_look(lab, PAWL_LOOK_CURSOR_MIN, 0, NULL, 0, 0)->row;
+    CHECK_EQ(7, slowest->cursor);
     CHECK_EQ(12, *(int64_t *)lab_look(lab, PAWL_LOOK_ACK, 5, NULL, 12, 0)->row);
     CHECK(lab_look(lab, PAWL_LOOK_ACK, 5, NULL, 13, 0)->row == NULL);
     struct pawl_entry *entry = lab_look(lab, PAWL_LOOK_CONSUMER, 0, "mail", 0, 0);
@@ -707,7 +707,9 @@ STORE_TEST("a consumer is added, moves its cursor, and goes with its acknowledge
     CHECK(lab_look(lab, PAWL_LOOK_ACK, 5, NULL, 14, 0)->row != NULL);
     CHECK(lab_look(lab, PAWL_LOOK_ACK, 6, NULL, 12, 0)->row == NULL);
     CHECK(lab_look(lab, PAWL_LOOK_CONSUMER, 0, "audit", 0, 0)->row == NULL);
-    CHECK_EQ(13, *(int64_t *)lab_look(lab, PAWL_LOOK_CURSOR_MIN, 0, NULL, 0, 0)->row);
+    slowest = lab_look(lab, PAWL_LOOK_CURSOR_MIN, 0, NULL, 0, 0)->row;
+    CHECK_EQ(13, slowest->cursor);
+    CHECK_STR("mail", slowest->name);
     pawl_store_rollback(lab->store);
 }
 
@@ -944,7 +946,7 @@ STORE_TEST("events take the next positions, in the order in which they were made
     pawl_store_rollback(lab->store);
 }
 
-STORE_TEST("events are pruned oldest first, within both bounds and the limit")
+STORE_TEST("events are pruned oldest first, but for the newest, within the position and the limit")
 {
     lab_begin(lab);
     for (int64_t i = 1; i <= 10; i++) lab_put_event(lab, 1, i);
@@ -952,7 +954,7 @@ STORE_TEST("events are pruned oldest first, within both bounds and the limit")
     lab_commit(lab);
 
     static const struct pawl_event_prune prunes[] = {
-        {1, 9, 100, 2}, {1, 100, 4, 100}, {1, 6, 100, 100}};
+        {1, 1, 100, 2}, {1, 0, 4, 100}, {1, 4, 100, 100}};
     static const int64_t oldest[] = {3, 5, 7};
     for (size_t i = 0; i < COUNT_OF(prunes); i++) {
         lab_begin(lab);

@@ -113,7 +113,9 @@ static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct
                                                              : step->lease_ms;
     task->lease_end_at_ms = step->now_ms + task->lease_ms;
     task->attempt_end_at_ms = task->timeout_ms == 0 ? 0 : step->now_ms + task->timeout_ms;
-    task->started_at_ms = step->now_ms;
+    /* a task that was given back goes on with the same attempt */
+    bool goes_on = before->outcome_kind == PAWL_OUTCOME_RELEASE && before->outcome_epoch == task->epoch - 1;
+    if (!goes_on || task->started_at_ms == 0) task->started_at_ms = step->now_ms;
     task->due_at_ms = pawl_lease_due(task);
     pawl_task_touch(step, task);
     pawl_event_add(step, task, PAWL_EVENT_STARTED, PAWL_CAUSE_NONE, worker->id, none);
@@ -277,7 +279,7 @@ static void look_ahead(struct pawl_step *step, struct pawl_rows *ready)
         if (entry == NULL || !entry->is_loaded || entry->row == NULL) continue;
         const struct pawl_task_row *task = entry->row;
         bytes += task->payload_bytes + task->checkpoint_bytes;
-        if (bytes > PAWL_CLAIM_BYTES_MAX) return;
+        if (bytes > PAWL_CLAIM_BYTES_MAX || bytes > step->claim_bytes_left) return;
         look_at_body(step, task);
     }
 }
@@ -299,9 +301,7 @@ static size_t open_sources(struct pawl_step *step, const struct pawl_claim *ask,
         if (list == NULL || !list->is_loaded) continue;
         struct pawl_rows *rows = list->row;
         if (!rows->is_looked_at) look_ahead(step, rows);
-        sources[count++] = (struct source){.ready = rows,
-                                           .began_at = rows->next,
-                                           .is_cut = rows->count == (size_t)list->limit};
+        sources[count++] = (struct source){.ready = rows, .began_at = rows->next, .is_cut = rows->is_cut};
     }
     return count;
 }
@@ -332,8 +332,14 @@ static size_t pick(struct pawl_step *step, const struct pawl_claim *ask, struct 
         }
         if (best == NULL) break;
         const struct pawl_task_row *task = best->row;
-        bytes += task->payload_bytes + task->checkpoint_bytes;
+        int64_t more = task->payload_bytes + task->checkpoint_bytes;
+        bytes += more;
         if (count > 0 && bytes > PAWL_CLAIM_BYTES_MAX) break;
+        if (more > step->claim_bytes_left) {
+            step->was_cut = true; /* others have spent it */
+            break;
+        }
+        step->claim_bytes_left -= more;
         look_at_body(step, task);
         picked[count++] = best;
         from->ready->next++;

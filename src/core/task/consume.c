@@ -31,6 +31,42 @@ static enum pawl_code no_such_consumer(struct pawl_command *command)
                           PAWL_STR_ARG(command->ask.acknowledge.consumer));
 }
 
+/* Up to where all is acknowledged without a gap, from this position on. */
+static int64_t acknowledged_through(struct pawl_step *step, int64_t consumer, int64_t position)
+{
+    enum { LOOKED_AT_MAX = 64 }; /* the rest is met by the next acknowledgement, or by nobody's loss */
+    for (int64_t next = position + 1; next <= position + LOOKED_AT_MAX; next++) {
+        (void)pawl_set_look(&step->set, PAWL_LOOK_ACK, consumer, none, next, 0);
+    }
+    if (step->set.is_short) return position;
+    for (int64_t next = position + 1; next <= position + LOOKED_AT_MAX; next++) {
+        struct pawl_entry *known = pawl_set_look(&step->set, PAWL_LOOK_ACK, consumer, none, next, 0);
+        if (known == NULL || known->row == NULL) return next - 1;
+    }
+    return position + LOOKED_AT_MAX;
+}
+
+/* The cursor takes the place of the acknowledgements up to it. */
+static void move_cursor(struct pawl_step *step, struct pawl_entry *entry, int64_t position)
+{
+    struct pawl_consumer_row *consumer = pawl_set_change(&step->set, entry);
+    consumer->cursor = position;
+    consumer->seen_at_ms = step->now_ms;
+    struct pawl_ack *prune = pawl_step_take(step, sizeof *prune);
+    if (prune == NULL) return;
+    *prune = (struct pawl_ack){consumer->key, position};
+    pawl_set_append(&step->set, PAWL_APPEND_ACK_PRUNE, prune);
+}
+
+/* Written now and then: who only acknowledges out of order is there all the same. */
+static void sign_of_life(struct pawl_step *step, struct pawl_entry *entry)
+{
+    enum { SEEN_EVERY_MS = 3600 * 1000 };
+    const struct pawl_consumer_row *consumer = entry->row;
+    if (step->now_ms - consumer->seen_at_ms < SEEN_EVERY_MS) return;
+    ((struct pawl_consumer_row *)pawl_set_change(&step->set, entry))->seen_at_ms = step->now_ms;
+}
+
 enum pawl_code pawl_rule_acknowledge(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry = consumer_entry(step, command->ask.acknowledge.consumer);
@@ -49,11 +85,18 @@ enum pawl_code pawl_rule_acknowledge(struct pawl_step *step, struct pawl_command
     if (((const struct pawl_event_row *)event->row)->at_ms != command->ask.acknowledge.at_ms) {
         return PAWL_OK; /* an id that only looks like one of ours */
     }
-    struct pawl_ack *ack = pawl_step_take(step, sizeof *ack);
-    if (ack == NULL) return PAWL_NO_MEMORY;
-    *ack = (struct pawl_ack){consumer->key, position};
-    pawl_set_append(&step->set, PAWL_APPEND_ACK, ack);
-    pawl_set_know_after(&step->set, PAWL_LOOK_ACK, consumer->key, position, &ack->position);
+    if (position == consumer->cursor + 1) {
+        int64_t through = acknowledged_through(step, consumer->key, position);
+        if (step->set.is_short) return PAWL_BUSY;
+        move_cursor(step, entry, through);
+    } else {
+        struct pawl_ack *ack = pawl_step_take(step, sizeof *ack);
+        if (ack == NULL) return PAWL_NO_MEMORY;
+        *ack = (struct pawl_ack){consumer->key, position};
+        pawl_set_append(&step->set, PAWL_APPEND_ACK, ack);
+        pawl_set_know_after(&step->set, PAWL_LOOK_ACK, consumer->key, position, &ack->position);
+        sign_of_life(step, entry);
+    }
     *command->out.is_first = true;
     return PAWL_OK;
 }
@@ -71,12 +114,6 @@ enum pawl_code pawl_rule_acknowledge_through(struct pawl_step *step, struct pawl
                               (long long)position, (long long)step->head_position);
     }
     if (position <= before->cursor) return PAWL_OK; /* never back */
-    struct pawl_consumer_row *consumer = pawl_set_change(&step->set, entry);
-    consumer->cursor = position;
-    consumer->seen_at_ms = step->now_ms;
-    struct pawl_ack *prune = pawl_step_take(step, sizeof *prune);
-    if (prune == NULL) return PAWL_NO_MEMORY;
-    *prune = (struct pawl_ack){consumer->key, position};
-    pawl_set_append(&step->set, PAWL_APPEND_ACK_PRUNE, prune);
+    move_cursor(step, entry, position);
     return PAWL_OK;
 }

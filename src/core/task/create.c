@@ -158,11 +158,6 @@ static void make_row(struct pawl_step *step, struct making *making)
     pawl_event_add(step, task, PAWL_EVENT_CREATED, PAWL_CAUSE_NONE, ask->actor, none);
 }
 
-static bool is_bad_end(const struct pawl_task_row *task)
-{
-    return pawl_task_state_is_terminal(task->state) && task->state != PAWL_TASK_COMPLETED;
-}
-
 static void add_dependency(struct pawl_step *step, struct pawl_task_row *task, size_t number, int64_t on,
                            struct pawl_str on_id, bool is_open)
 {
@@ -191,31 +186,38 @@ static void make_dependencies(struct pawl_step *step, struct making *all, struct
             continue;
         }
         const struct pawl_task_row *found = on->row;
-        bool is_ignored = is_bad_end(found) && task->dependency_policy == PAWL_DEPENDENCY_IGNORE;
+        bool is_ignored = pawl_task_has_ended_badly(found) && task->dependency_policy == PAWL_DEPENDENCY_IGNORE;
         bool is_open = found->state != PAWL_TASK_COMPLETED && !is_ignored;
         if (is_open) {
             struct pawl_task_row *waited_for = pawl_set_change(&step->set, on);
             waited_for->has_dependents = true;
             waited_for->has_new_dependents = true;
         }
-        if (is_open && is_bad_end(found) && *ended == NULL) *ended = found;
+        if (is_open && pawl_task_has_ended_badly(found) && *ended == NULL) *ended = found;
         add_dependency(step, task, i, found->key, none, is_open);
     }
 }
 
-static void meet_one(struct pawl_step *step, struct making *making, const struct pawl_dependency_row *found)
+static void meet_one(struct pawl_step *step, struct pawl_task_row *task,
+                     const struct pawl_dependency_row *found)
 {
-    struct pawl_task_row *task = making->entry->row;
     struct pawl_dependency_row *row = pawl_step_take(step, sizeof *row);
     if (row == NULL) return;
     *row = *found;
-    row->on = making->key;
+    row->on = task->key;
     pawl_set_append(&step->set, PAWL_APPEND_DEPENDENCY_FOUND, row);
     task->has_dependents = true;
     task->has_new_dependents = true;
 }
 
-/* Those that were waiting for a task with this very id: in the table, and from earlier in this step. */
+void pawl_awaited_found(struct pawl_step *step, struct pawl_task_row *task, const struct pawl_rows *awaited)
+{
+    for (size_t i = 0; i < awaited->count; i++) {
+        meet_one(step, task, &((const struct pawl_dependency_row *)awaited->rows)[i]);
+    }
+}
+
+/* Those that were waiting for a task with this very id: in the table (the rest by a continuation), and from earlier in this step. */
 static void meet_awaiting(struct pawl_step *step, struct making *making)
 {
     struct pawl_str id = making->member->ask->id;
@@ -223,13 +225,17 @@ static void meet_awaiting(struct pawl_step *step, struct making *making)
     struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_AWAITED, 0, id, 0, 0);
     if (list == NULL || !list->is_loaded) return;
     const struct pawl_rows *rows = list->row;
-    for (size_t i = 0; i < rows->count; i++) {
-        meet_one(step, making, &((const struct pawl_dependency_row *)rows->rows)[i]);
+    struct pawl_task_row *task = making->entry->row;
+    pawl_awaited_found(step, task, rows);
+    if (rows->is_cut) {
+        (void)pawl_continuation_add(step, &(struct pawl_continuation_row){.kind = PAWL_CONTINUE_AWAITED,
+                                                                          .task = task->key,
+                                                                          .args = id});
     }
     const struct pawl_append *added = &step->set.appends[PAWL_APPEND_DEPENDENCY];
     for (size_t i = 0; i < added->count; i++) {
         const struct pawl_dependency_row *row = ((struct pawl_dependency_row *const *)added->items)[i];
-        if (row->on == 0 && pawl_str_equal(row->on_id, id)) meet_one(step, making, row);
+        if (row->on == 0 && pawl_str_equal(row->on_id, id)) meet_one(step, task, row);
     }
 }
 
@@ -274,7 +280,7 @@ static enum pawl_code name_members(struct pawl_step *step, struct pawl_command *
         }
         if (ask->id.len > 0) {
             struct pawl_entry *taken = pawl_set_look(&step->set, PAWL_LOOK_TASK_ID, 0, ask->id, 0, 0);
-            if (taken != NULL && taken->is_loaded && taken->row != NULL) {
+            if (taken != NULL && taken->is_loaded && (taken->row != NULL || taken->is_bad)) {
                 return pawl_error_set(&command->err, PAWL_CONFLICT, "id: %.*s is in use",
                                       PAWL_STR_ARG(ask->id));
             }

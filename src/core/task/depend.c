@@ -11,7 +11,7 @@
 
 static const struct pawl_str none = {0};
 
-static bool is_bad_end(const struct pawl_task_row *task)
+bool pawl_task_has_ended_badly(const struct pawl_task_row *task)
 {
     return pawl_task_state_is_terminal(task->state) && task->state != PAWL_TASK_COMPLETED;
 }
@@ -39,7 +39,7 @@ static const struct pawl_task_row *other_blocker(struct pawl_step *step, int64_t
         if (!row->is_open || row->on == 0 || row->on == but) continue;
         struct pawl_entry *on = pawl_set_task(&step->set, row->on);
         if (on == NULL || !on->is_loaded || on->row == NULL) continue;
-        if (is_bad_end(on->row)) return on->row;
+        if (pawl_task_has_ended_badly(on->row)) return on->row;
     }
     return NULL;
 }
@@ -83,7 +83,7 @@ static void tell_one(struct pawl_step *step, struct pawl_entry *entry,
 {
     const struct pawl_task_row *before = entry->row;
     if (pawl_task_state_is_terminal(before->state)) return;
-    if (is_bad_end(on)) {
+    if (pawl_task_has_ended_badly(on)) {
         apply_policy(step, entry, dependency, on);
         return;
     }
@@ -105,15 +105,14 @@ static struct pawl_rows *own_list(struct pawl_step *step, int64_t on, int64_t af
     struct pawl_dependency_row *rows = pawl_step_take(step, bytes);
     if (own == NULL || rows == NULL) return NULL;
     memcpy(rows, read->rows, bytes);
-    *own = (struct pawl_rows){.rows = rows, .count = read->count};
+    *own = *read;
+    own->rows = rows;
     pawl_set_know_after(&step->set, PAWL_LOOK_DEPENDENTS, on, after, own);
     return own;
 }
 
-int64_t pawl_dependents_slice(struct pawl_step *step, struct pawl_command *command,
-                              struct pawl_entry *on, int64_t after)
+int64_t pawl_dependents_slice(struct pawl_step *step, struct pawl_entry *on, int64_t after)
 {
-    (void)command;
     const struct pawl_task_row *settled = on->row;
     struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_DEPENDENTS, settled->key, none, after,
                                             PAWL_SLICE_ROWS_MAX);
@@ -121,21 +120,20 @@ int64_t pawl_dependents_slice(struct pawl_step *step, struct pawl_command *comma
     const struct pawl_rows *rows = list->row;
     struct pawl_dependency_row *dependencies = rows->rows;
     for (size_t i = 0; i < rows->count; i++) (void)pawl_set_task(&step->set, dependencies[i].task);
-    if (step->set.is_short || rows->count == 0) return 0;
+    if (step->set.is_short) return 0;
+    if (rows->count == 0) return rows->is_cut ? rows->last : 0;
     rows = own_list(step, settled->key, after, rows);
     if (rows == NULL) return 0;
     dependencies = rows->rows;
-    int64_t last = after;
     for (size_t i = 0; i < rows->count; i++) {
-        last = dependencies[i].task;
-        struct pawl_entry *entry = pawl_set_task(&step->set, last);
+        struct pawl_entry *entry = pawl_set_task(&step->set, dependencies[i].task);
         if (!dependencies[i].is_open || entry == NULL || entry->row == NULL) continue;
         tell_one(step, entry, &dependencies[i], settled);
     }
-    return rows->count < PAWL_SLICE_ROWS_MAX ? 0 : last;
+    return rows->is_cut ? rows->last : 0;
 }
 
-static void tell_later(struct pawl_step *step, int64_t task, int64_t cursor)
+void pawl_dependents_tell_later(struct pawl_step *step, int64_t task, int64_t cursor)
 {
     (void)pawl_continuation_add(
         step, &(struct pawl_continuation_row){
@@ -148,9 +146,9 @@ void pawl_dependents_tell(struct pawl_step *step, struct pawl_entry *entry)
     if (!task->has_dependents) return;
     if (task->has_new_dependents) {
         /* some are not in the table yet: the continuation reads them after the commit */
-        tell_later(step, task->key, 0);
+        pawl_dependents_tell_later(step, task->key, 0);
         return;
     }
-    int64_t cursor = pawl_dependents_slice(step, NULL, entry, 0);
-    if (cursor != 0 && !step->set.is_short) tell_later(step, task->key, cursor);
+    int64_t cursor = pawl_dependents_slice(step, entry, 0);
+    if (cursor != 0 && !step->set.is_short) pawl_dependents_tell_later(step, task->key, cursor);
 }

@@ -202,10 +202,11 @@ enum pawl_code pawl_rule_redrive(struct pawl_step *step, struct pawl_command *co
     return PAWL_OK;
 }
 
-static bool filter_takes(struct pawl_step *step, const struct filter *filter,
+static bool filter_takes(struct pawl_step *step, const struct filter *filter, int64_t queue,
                          const struct pawl_task_row *task)
 {
     if (task->state != PAWL_TASK_DEAD_LETTER) return false;
+    if (queue != 0 && task->queue != queue) return false;
     if (task->finished_at_ms >= filter->dead_before_at_ms) return false;
     if (filter->error_has.len == 0) return true;
     return pawl_str_has(pawl_payload_look(step, task, PAWL_PAYLOAD_ERROR), filter->error_has);
@@ -219,43 +220,79 @@ static bool redrive_slice(struct pawl_step *step, struct pawl_continuation_row *
     int64_t queue = filter.queue.len == 0 ? 0 : pawl_queue_key(step, filter.queue);
     if (step->set.is_short) return false;
     struct pawl_entry *list =
-        pawl_set_look(&step->set, PAWL_LOOK_DEAD, queue, none, row->cursor, PAWL_SLICE_ROWS_MAX);
+        pawl_set_look(&step->set, PAWL_LOOK_DEAD, 0, none, row->cursor, PAWL_SLICE_ROWS_MAX);
     if (list == NULL || !list->is_loaded) return false;
     const struct pawl_rows *rows = list->row;
     const int64_t *keys = rows->rows;
     for (size_t i = 0; i < rows->count; i++) {
         struct pawl_entry *entry = pawl_set_task(&step->set, keys[i]);
         if (entry == NULL || !entry->is_loaded || entry->row == NULL) continue;
-        if (filter.resume.input.len > 0) (void)pawl_payload_look(step, entry->row, PAWL_PAYLOAD_INPUT);
-        (void)filter_takes(step, &filter, entry->row);
+        (void)filter_takes(step, &filter, queue, entry->row);
     }
     if (step->set.is_short) return false;
+    size_t written_bytes = 0;
     for (size_t i = 0; i < rows->count && row->left > 0; i++) {
-        row->cursor = keys[i];
         struct pawl_entry *entry = pawl_set_task(&step->set, keys[i]);
-        if (entry->row == NULL || !filter_takes(step, &filter, entry->row)) continue;
+        bool is_taken = entry->row != NULL && filter_takes(step, &filter, queue, entry->row);
+        if (is_taken && written_bytes > 0 && written_bytes + filter.resume.input.len > PAWL_SLICE_BYTES_MAX) {
+            return true; /* the next slice begins with this one */
+        }
+        row->cursor = keys[i];
+        if (!is_taken) continue;
+        written_bytes += filter.resume.input.len;
         pawl_task_resume_row(step, entry, &filter.resume, PAWL_CAUSE_REDRIVEN, filter.actor,
                              filter.reason);
         row->done++;
         row->left--;
     }
-    return rows->count == PAWL_SLICE_ROWS_MAX && row->left > 0;
+    if (rows->is_cut) row->cursor = rows->last;
+    return rows->is_cut && row->left > 0;
 }
 
-static void prune_slice(struct pawl_step *step, const struct pawl_continuation_row *row)
+/* A consumer that has stayed away for long holds back the events of everybody: it is dropped. Returns whether
+ * it was. */
+static bool drop_stayaway(struct pawl_step *step, const struct pawl_consumer_row *slowest)
 {
-    enum { PRUNED_AT_ONCE = 500 };
+    if (step->now_ms - slowest->seen_at_ms < PAWL_CONSUMER_KEPT_MS) return false;
+    if (slowest->cursor >= step->head_position) return false; /* it has read everything */
+    struct pawl_entry *entry =
+        pawl_set_look(&step->set, PAWL_LOOK_CONSUMER, 0, slowest->name, 0, 0);
+    if (entry == NULL || !entry->is_loaded || entry->row == NULL) return false;
+    pawl_set_put(&step->set, PAWL_LOOK_CONSUMER, 0, slowest->name, 0, NULL);
+    return true;
+}
+
+/* Returns whether it has to go on: a consumer was dropped, and the next slowest one counts now. */
+static bool prune_slice(struct pawl_step *step, const struct pawl_continuation_row *row)
+{
     struct pawl_entry *entry = pawl_set_task(&step->set, row->task);
     struct pawl_entry *cursor = pawl_set_look(&step->set, PAWL_LOOK_CURSOR_MIN, 0, none, 0, 0);
-    if (step->set.is_short || entry == NULL || cursor == NULL || entry->row == NULL) return;
+    if (step->set.is_short || entry == NULL || cursor == NULL || entry->row == NULL) return false;
+    const struct pawl_consumer_row *slowest = cursor->row;
+    if (slowest != NULL && drop_stayaway(step, slowest)) return true;
     const struct pawl_task_row *task = entry->row;
     struct pawl_event_prune *prune = pawl_step_take(step, sizeof *prune);
-    if (prune == NULL) return;
+    if (prune == NULL) return false;
     *prune = (struct pawl_event_prune){.task = task->key,
-                                       .sequence_max = task->sequence - PAWL_EVENTS_KEPT,
-                                       .position_max = *(const int64_t *)cursor->row,
-                                       .limit = PRUNED_AT_ONCE};
+                                       .kept = PAWL_EVENTS_KEPT,
+                                       .position_max = slowest == NULL ? INT64_MAX : slowest->cursor,
+                                       .limit = PAWL_PRUNED_AT_ONCE};
     pawl_set_append(&step->set, PAWL_APPEND_EVENT_PRUNE, prune);
+    return false;
+}
+
+/* More of those that waited for the id of a task: each slice leaves fewer. At the end they are told what has
+ * become of the task meanwhile. */
+static bool awaited_slice(struct pawl_step *step, const struct pawl_continuation_row *row)
+{
+    struct pawl_entry *entry = pawl_set_task(&step->set, row->task);
+    struct pawl_entry *list =
+        pawl_set_look(&step->set, PAWL_LOOK_AWAITED, 0, row->args, 0, PAWL_SLICE_ROWS_MAX);
+    if (step->set.is_short || entry == NULL || list == NULL || entry->row == NULL) return false;
+    const struct pawl_rows *rows = list->row;
+    pawl_awaited_found(step, pawl_set_change(&step->set, entry), rows);
+    if (!rows->is_cut) pawl_dependents_tell_later(step, row->task, 0);
+    return rows->is_cut;
 }
 
 enum pawl_code pawl_rule_continue(struct pawl_step *step, struct pawl_command *command)
@@ -271,7 +308,7 @@ enum pawl_code pawl_rule_continue(struct pawl_step *step, struct pawl_command *c
         struct pawl_entry *task;
         enum pawl_code code = pawl_task_find_key(step, command, row->task, &task);
         if (step->set.is_short || code != PAWL_OK) break;
-        int64_t cursor = pawl_dependents_slice(step, command, task, row->cursor);
+        int64_t cursor = pawl_dependents_slice(step, task, row->cursor);
         row->cursor = cursor;
         goes_on = cursor != 0;
         break;
@@ -280,7 +317,10 @@ enum pawl_code pawl_rule_continue(struct pawl_step *step, struct pawl_command *c
         goes_on = redrive_slice(step, row);
         break;
     case PAWL_CONTINUE_PRUNE:
-        prune_slice(step, row);
+        goes_on = prune_slice(step, row);
+        break;
+    case PAWL_CONTINUE_AWAITED:
+        goes_on = awaited_slice(step, row);
         break;
     }
     if (step->set.is_short) return PAWL_BUSY;

@@ -96,7 +96,7 @@ static void make_room(struct pawl_step *step, struct pawl_task_row *task, struct
         if (prune == NULL) return;
         *prune = row->key;
         pawl_set_append(&step->set, PAWL_APPEND_LOG_PRUNE, prune);
-        task->log_bytes -= (int64_t)row->text.len;
+        task->log_bytes -= (int64_t)row->text.len + PAWL_LOG_ROW_BYTES;
     }
 }
 
@@ -110,11 +110,11 @@ enum pawl_code pawl_rule_log(struct pawl_step *step, struct pawl_command *comman
         code = find_open(step, command, "log to", &entry);
         if (code != PAWL_OK) return code;
     }
-    int64_t bytes = (int64_t)command->ask.line.len;
+    int64_t bytes = (int64_t)command->ask.line.len + PAWL_LOG_ROW_BYTES;
     struct pawl_rows *oldest = NULL;
     if (before->log_bytes + bytes > PAWL_LOG_BYTES_KEPT) {
         struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_LOG_OLDEST, before->key, none, 0,
-                                                PAWL_SLICE_ROWS_MAX);
+                                                PAWL_LOG_ROWS_DROPPED_MAX);
         if (list == NULL || !list->is_loaded) return PAWL_BUSY;
         oldest = list->row;
     }

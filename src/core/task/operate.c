@@ -107,12 +107,14 @@ enum pawl_code pawl_rule_pause(struct pawl_step *step, struct pawl_command *comm
     return PAWL_OK;
 }
 
-/* A new input takes the place of the old one. */
-static void replace_input(struct pawl_step *step, struct pawl_task_row *task, struct pawl_str input,
-                          int64_t old_bytes)
+/* A new input takes the place of the old one, which is not loaded to learn its size: what lies beside it is
+ * counted as large as it may be. */
+static void replace_input(struct pawl_step *step, struct pawl_task_row *task, struct pawl_str input)
 {
+    enum { BESIDE_BYTES_MAX = PAWL_GOAL_BYTES_MAX + PAWL_METADATA_BYTES_MAX };
+    int64_t beside = task->payload_bytes < BESIDE_BYTES_MAX ? task->payload_bytes : BESIDE_BYTES_MAX;
     pawl_payload_put(step, task, PAWL_PAYLOAD_INPUT, input);
-    task->payload_bytes += (int64_t)input.len - old_bytes;
+    task->payload_bytes = beside + (int64_t)input.len;
 }
 
 void pawl_task_resume_row(struct pawl_step *step, struct pawl_entry *entry,
@@ -120,11 +122,6 @@ void pawl_task_resume_row(struct pawl_step *step, struct pawl_entry *entry,
                           struct pawl_str actor, struct pawl_str reason)
 {
     const struct pawl_task_row *before = entry->row;
-    int64_t old_bytes = 0;
-    if (how->input.len > 0) {
-        old_bytes = (int64_t)pawl_payload_look(step, before, PAWL_PAYLOAD_INPUT).len;
-        if (step->set.is_short) return;
-    }
     bool was_finished = pawl_task_state_is_terminal(before->state);
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
     pawl_task_move(task, PAWL_TASK_QUEUED, PAWL_BY_OPERATOR);
@@ -138,7 +135,7 @@ void pawl_task_resume_row(struct pawl_step *step, struct pawl_entry *entry,
     }
     task->crashes_in_row = 0;
     task->ready_at_ms = 0;
-    if (how->input.len > 0) replace_input(step, task, how->input, old_bytes);
+    if (how->input.len > 0) replace_input(step, task, how->input);
     pawl_task_offer(step, task);
     pawl_task_touch(step, task);
     pawl_event_add(step, task, PAWL_EVENT_RESUMED, cause, actor, reason);
@@ -247,6 +244,7 @@ enum pawl_code pawl_rule_resolve(struct pawl_step *step, struct pawl_command *co
     enum pawl_task_state to = command->ask.resolve.outcome;
     struct pawl_str text = command->ask.resolve.text;
     struct pawl_str actor = command->actor;
+    struct pawl_str why = command->reason.len > 0 ? command->reason : text;
     if (!may_resolve(before->state, to)) return pawl_state_error(command, before, "resolve");
     bool was_finished = pawl_task_state_is_terminal(before->state);
 
@@ -269,15 +267,16 @@ enum pawl_code pawl_rule_resolve(struct pawl_step *step, struct pawl_command *co
         pawl_task_finish(step, entry, PAWL_EVENT_FAILED, PAWL_CAUSE_RESOLVED, actor, command->reason);
         break;
     case PAWL_TASK_CANCELLED:
-        pawl_task_finish(step, entry, PAWL_EVENT_RESOLVED_CANCELLED, PAWL_CAUSE_RESOLVED, actor,
-                         command->reason);
+        pawl_task_finish(step, entry, PAWL_EVENT_RESOLVED_CANCELLED, PAWL_CAUSE_RESOLVED, actor, why);
         break;
     case PAWL_TASK_QUEUED:
-        if (was_finished) task->retries = 0;
+        if (was_finished) {
+            task->retries = 0;
+            task->recoveries = 0;
+        }
         task->crashes_in_row = 0;
         pawl_task_offer(step, task);
-        pawl_event_add(step, task, PAWL_EVENT_RESOLVED_QUEUED, PAWL_CAUSE_RESOLVED, actor,
-                       command->reason);
+        pawl_event_add(step, task, PAWL_EVENT_RESOLVED_QUEUED, PAWL_CAUSE_RESOLVED, actor, why);
         if (was_finished) pawl_dependents_tell(step, entry);
         break;
     case PAWL_TASK_PENDING:

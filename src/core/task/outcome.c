@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "base/utf8.h"
-#include "core/check.h"
 #include "core/limits.h"
 #include "core/task/retry.h"
 
@@ -15,13 +14,15 @@
 
 static const struct pawl_str none = {0};
 
-int64_t pawl_outcome_digest(enum pawl_outcome_kind kind, struct pawl_str body, int64_t number)
+int64_t pawl_outcome_digest(struct pawl_str owner, enum pawl_outcome_kind kind, struct pawl_str body,
+                            int64_t number)
 {
     /* Stored, so the key is fixed: the digest tells a repeat from another outcome of the same worker, who
      * gains nothing by a collision. */
     static const uint64_t key[2] = {UINT64_C(0x7061776c2d6f7574), UINT64_C(0x636f6d652d763031)};
     struct pawl_hasher hasher;
     pawl_hasher_init(&hasher, key);
+    pawl_hasher_add(&hasher, owner);
     pawl_hasher_add_int64(&hasher, kind);
     pawl_hasher_add_int64(&hasher, number);
     pawl_hasher_add(&hasher, body);
@@ -59,7 +60,7 @@ static struct outcome outcome_of(const struct pawl_command *command)
 static int64_t digest_of(const struct pawl_command *command)
 {
     struct outcome outcome = outcome_of(command);
-    return pawl_outcome_digest(outcome.kind, outcome.body, outcome.number);
+    return pawl_outcome_digest(command->fence.owner, outcome.kind, outcome.body, outcome.number);
 }
 
 bool pawl_outcome_is_repeat(const struct pawl_command *command, const struct pawl_task_row *task)

@@ -10,12 +10,19 @@
 
 static const struct pawl_str none = {0};
 
+static enum pawl_code unreadable(struct pawl_command *command, struct pawl_str id)
+{
+    return pawl_error_set(&command->err, PAWL_CORRUPT,
+                          "task %.*s cannot be read; its row has been set aside", PAWL_STR_ARG(id));
+}
+
 enum pawl_code pawl_task_find_key(struct pawl_step *step, struct pawl_command *command, int64_t key,
                                   struct pawl_entry **out)
 {
     struct pawl_entry *entry = pawl_set_task(&step->set, key);
     if (entry == NULL || !entry->is_loaded) return PAWL_BUSY; /* full or short */
     const struct pawl_task_row *task = entry->row;
+    if (task == NULL && entry->is_bad) return unreadable(command, none);
     if (task == NULL) return pawl_error_set(&command->err, PAWL_NOT_FOUND, "no such task");
     if (task->due_at_ms != 0 && task->due_at_ms <= step->now_ms &&
         command->kind != PAWL_COMMAND_DUE) {
@@ -32,6 +39,7 @@ enum pawl_code pawl_task_find(struct pawl_step *step, struct pawl_command *comma
     struct pawl_entry *named = pawl_set_look(&step->set, PAWL_LOOK_TASK_ID, 0, id, 0, 0);
     if (named == NULL || !named->is_loaded) return PAWL_BUSY;
     const int64_t *key = named->row;
+    if (key == NULL && named->is_bad) return unreadable(command, id);
     enum pawl_code code =
         key == NULL ? PAWL_NOT_FOUND : pawl_task_find_key(step, command, *key, out);
     if (code == PAWL_NOT_FOUND) {
@@ -46,6 +54,8 @@ enum pawl_code pawl_task_find_own(struct pawl_step *step, struct pawl_command *c
     enum pawl_code code = pawl_task_find(step, command, command->task_id, out);
     if (code != PAWL_OK) return code;
     const struct pawl_task_row *task = (*out)->row;
+    /* who has lost the task is told so first: that is what makes his outcome a late one */
+    if (command->has_fence && !pawl_fence_holds(step, &command->fence, task)) return PAWL_OK;
     if (command->expected_version == 0 || command->expected_version == task->version) return PAWL_OK;
     /* what was accepted may be said again, though its first saying has moved the version on */
     if (pawl_outcome_is_repeat(command, task)) return PAWL_OK;

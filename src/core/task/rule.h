@@ -50,10 +50,17 @@ enum pawl_code pawl_task_find_own(struct pawl_step *step, struct pawl_command *c
 enum pawl_code pawl_task_guard(struct pawl_step *step, struct pawl_command *command,
                                const struct pawl_task_row *task);
 
+/* What a worker's word about the end of its attempt comes to, for telling a repeat from another word. */
+int64_t pawl_outcome_digest(struct pawl_str owner, enum pawl_outcome_kind kind, struct pawl_str body,
+                            int64_t number);
+
 /* Whether the command says again what was accepted under its epoch (decisions B3): then it is PAWL_OK without
  * a write. Accept keeps what makes a later repeat known. */
 bool pawl_outcome_is_repeat(const struct pawl_command *command, const struct pawl_task_row *task);
 void pawl_outcome_accept(struct pawl_task_row *task, const struct pawl_command *command);
+
+/* FAILED, CANCELLED, DEAD_LETTER: ended, and not as those who wait for it hope. */
+bool pawl_task_has_ended_badly(const struct pawl_task_row *task);
 
 /* Whether a fence is the current one: state, owner, epoch and lease end. Loads the owner (may be short). */
 bool pawl_fence_holds(struct pawl_step *step, const struct pawl_fence *fence,
@@ -123,9 +130,13 @@ void pawl_task_resume_row(struct pawl_step *step, struct pawl_entry *entry,
 
 /* Dependents. told: tells the dependents of a task what has become of it, at once or by a continuation. */
 void pawl_dependents_tell(struct pawl_step *step, struct pawl_entry *entry);
+/* The same by a continuation alone. */
+void pawl_dependents_tell_later(struct pawl_step *step, int64_t task, int64_t cursor);
 /* One slice of it; returns the cursor to go on from, 0 when through. May be short. */
-int64_t pawl_dependents_slice(struct pawl_step *step, struct pawl_command *command,
-                              struct pawl_entry *entry, int64_t after);
+int64_t pawl_dependents_slice(struct pawl_step *step, struct pawl_entry *entry, int64_t after);
+
+/* Joins those that have waited for a task's id to the task, now that it is there. */
+void pawl_awaited_found(struct pawl_step *step, struct pawl_task_row *task, const struct pawl_rows *awaited);
 
 /* A new continuation, due now; returns its key. */
 int64_t pawl_continuation_add(struct pawl_step *step, const struct pawl_continuation_row *row);

@@ -1,0 +1,112 @@
+/* The simulator as tests: a fixed number of seeds, seeds that once failed, and two kinds of faults in force. */
+#include "sim.h"
+#include "test.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+TEST_MAIN()
+
+struct lab {
+    struct ground ground;
+    char folder[SIM_PATH_BYTES_MAX / 2];
+};
+
+static void lab_open(struct lab *lab)
+{
+    const char *where = getenv("TMPDIR");
+    if (where == NULL || strlen(where) > sizeof lab->folder / 2) where = "/tmp";
+    (void)snprintf(lab->folder, sizeof lab->folder, "%.40s/pawl-sim-XXXXXX", where);
+    CHECK(mkdtemp(lab->folder) != NULL);
+    ground_open(&lab->ground, lab->folder);
+}
+
+static void lab_close(struct lab *lab)
+{
+    ground_close(&lab->ground);
+    (void)rmdir(lab->folder);
+}
+
+static struct sim_result run(struct lab *lab, const struct sim_options *options)
+{
+    struct sim_result result;
+    sim_run(&lab->ground, options, &result);
+    if (!result.holds) {
+        FAIL("seed %" PRIu64 ": %s (its timeline: pawl_sim --seed %" PRIu64 ")", options->seed, result.fault,
+             options->seed);
+    }
+    return result;
+}
+
+TEST("the simulation holds for 300 seeds")
+{
+    enum { SEEDS = 300 };
+    static struct lab lab;
+    lab_open(&lab);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) (void)run(&lab, &(struct sim_options){.seed = seed});
+    lab_close(&lab);
+}
+
+TEST("the simulation holds for every seed that ever failed")
+{
+    static struct lab lab;
+    char line[256];
+    int count = 0;
+    FILE *seeds = fopen("tests/sim/seeds.txt", "re");
+    CHECK(seeds != NULL);
+    lab_open(&lab);
+    while (fgets(line, sizeof line, seeds) != NULL) {
+        uint64_t seed;
+        if (sscanf(line, "%" SCNu64, &seed) != 1) continue; /* a remark */
+        (void)run(&lab, &(struct sim_options){.seed = seed});
+        count++;
+    }
+    (void)fclose(seeds); /* was only read */
+    CHECK(count > 0);
+    lab_close(&lab);
+}
+
+TEST("a seed names a run: played again it gives the same answers and the same rows")
+{
+    enum { FIRST = 1000, SEEDS = 20 };
+    static struct lab lab;
+    uint64_t hashes[SEEDS];
+    lab_open(&lab);
+    for (uint64_t i = 0; i < SEEDS; i++) hashes[i] = run(&lab, &(struct sim_options){.seed = FIRST + i}).hash;
+    /* in another order, and beside a timeline: neither may matter */
+    FILE *story = fopen("/dev/null", "we");
+    CHECK(story != NULL);
+    for (uint64_t i = SEEDS; i-- > 0;) {
+        struct sim_options options = {.seed = FIRST + i, .story = story};
+        CHECK_EQ(hashes[i], run(&lab, &options).hash);
+    }
+    (void)fclose(story); /* nobody reads it */
+    CHECK(hashes[0] != hashes[1]);
+    lab_close(&lab);
+}
+
+TEST("T-116 random kills during a mixed load, 1 000 rounds: all invariants hold after each reopening")
+{
+    enum { ROUNDS = 1000, FIRST = 50000 };
+    static struct lab lab;
+    int kills = 0;
+    lab_open(&lab);
+    for (uint64_t i = 0; kills < ROUNDS; i++) {
+        kills += run(&lab, &(struct sim_options){.seed = FIRST + i, .kills_more = 100}).kills;
+    }
+    lab_close(&lab);
+}
+
+TEST("T-117 the power is cut 100 times: no epoch that was answered is issued again, nothing acknowledged is lost")
+{
+    enum { CUTS = 100, FIRST = 60000 };
+    static struct lab lab;
+    int cuts = 0;
+    lab_open(&lab);
+    for (uint64_t i = 0; cuts < CUTS; i++) {
+        cuts += run(&lab, &(struct sim_options){.seed = FIRST + i, .cuts_power = true}).power_cuts;
+    }
+    lab_close(&lab);
+}
