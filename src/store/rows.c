@@ -209,7 +209,7 @@ const char *pawl_row_event(const struct pawl_db_row *row, struct pawl_arena *are
     out->retries = next_count(&reader, "retries is out of range");
     out->next_retry_at_ms = next_int(&reader);
     out->duration_ms = next_int(&reader);
-    out->cause = (enum pawl_event_cause)next_within(&reader, PAWL_CAUSE_NONE, PAWL_CAUSE_CANCEL,
+    out->cause = (enum pawl_event_cause)next_within(&reader, PAWL_CAUSE_NONE, PAWL_CAUSE_COUNT - 1,
                                                     "cause is none that is known");
     out->actor = next_text(&reader);
     out->note = next_text(&reader);
@@ -235,7 +235,7 @@ const char *pawl_row_continuation(const struct pawl_db_row *row, struct pawl_are
     *out = (struct pawl_continuation_row){0};
     out->key = next_int(&reader);
     out->kind = (enum pawl_continuation_kind)next_within(
-        &reader, PAWL_CONTINUE_DEPENDENTS, PAWL_CONTINUE_PRUNE, "kind is none that is known");
+        &reader, PAWL_CONTINUE_DEPENDENTS, PAWL_CONTINUE_LAST, "kind is none that is known");
     out->task = next_int(&reader);
     out->cursor = next_int(&reader);
     out->left = next_int(&reader);

@@ -61,6 +61,14 @@ enum pawl_event_cause {
 #undef X
 };
 
+/* They count from 0 without a gap. */
+enum {
+    PAWL_CAUSE_COUNT = 0
+#define X(name, number, text) +1
+        PAWL_EVENT_CAUSES(X)
+#undef X
+};
+
 struct pawl_event_row {
     int64_t position; /* given at save: positions are the order of commits */
     int64_t task;     /* key */

@@ -137,7 +137,8 @@ enum pawl_continuation_kind {
     PAWL_CONTINUE_DEPENDENTS = 1, /* tell the dependents of task what became of it */
     PAWL_CONTINUE_REDRIVE = 2,
     PAWL_CONTINUE_PRUNE = 3,      /* delete old events of task */
-    PAWL_CONTINUE_AWAITED = 4     /* join more of those that waited for task's id, in args, to it */
+    PAWL_CONTINUE_AWAITED = 4,    /* join more of those that waited for task's id, in args, to it */
+    PAWL_CONTINUE_LAST = PAWL_CONTINUE_AWAITED
 };
 
 struct pawl_continuation_row {

@@ -1,0 +1,170 @@
+/* What is too much, or cannot be read, harms nobody else. */
+#include "stores.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LARGE_BYTES = 9 * 1024 * 1024 };
+
+static void check_ok(struct lab *lab, enum pawl_code code)
+{
+    CHECK_OK(code, &lab->err);
+}
+
+TEST_SQLITE("a redrive of 20 dead letters of 9 MiB with another input of 9 MiB comes to its end, and nothing else fails")
+{
+    enum { DEAD = 20 };
+    struct pawl_str body = lab_json(lab, LARGE_BYTES);
+    int64_t count = 0;
+    lab_open(lab);
+    for (int i = 0; i < DEAD; i++) {
+        struct pawl_str id = lab_add(lab, NEW(.input = body));
+        struct pawl_fence fence = {id, PAWL_STR("w"), 1};
+        struct pawl_arena *keep;
+        struct pawl_grant grant;
+        check_ok(lab, pawl_arena_open(&keep, 0));
+        check_ok(lab, pawl_task_start(lab->pawl, id, CLAIM(.worker_id = PAWL_STR("w")), keep, &grant,
+                                      &lab->err));
+        pawl_arena_close(keep);
+        check_ok(lab, pawl_task_fail(lab->pawl, id, FAILURE(.is_final = true), CHANGE(.fence = &fence),
+                                     &lab->err));
+    }
+    check_ok(lab, pawl_dead_redrive(lab->pawl, REDRIVE(.resume = {sizeof(struct pawl_resume), false, body}),
+                                    &count, &lab->err));
+    CHECK_EQ(DEAD, count);
+    (void)lab_add(lab, NEW(.input = PAWL_STR("1")));
+}
+
+TEST_EACH_STORE("600 tasks may wait for an id before there is such a task, and all are released when it completes")
+{
+    enum { WAITING = 600 };
+    static struct pawl_task_new asks[WAITING];
+    struct pawl_str on = PAWL_STR("late-comer");
+    lab_open(lab);
+    for (int i = 0; i < WAITING; i++) {
+        asks[i] = *NEW(.depends_on = &on, .depends_on_count = 1, .allow_missing_dependencies = true);
+    }
+    (void)lab_add_batch(lab, asks, WAITING);
+    (void)lab_add(lab, NEW(.id = on, .hold = true));
+    check_ok(lab, pawl_task_complete(lab->pawl, on, NO_TEXT, NULL, &lab->err));
+    lab_settle(lab, lab->pawl);
+    CHECK_EQ(WAITING, lab_list(lab, LIST(.is_ready = true, .limit = PAWL_BATCH_MAX)).count);
+}
+
+TEST_EACH_STORE("D-12 a damaged row at the head of a queue does not hide those behind it, and is CORRUPT to every call")
+{
+    lab_open(lab);
+    struct pawl_str bad = lab_add(lab, NEW(.id = PAWL_STR("bad")));
+    struct pawl_str good = lab_add(lab, NEW(.id = PAWL_STR("good")));
+    (void)lab_sql(lab, "UPDATE task SET priority = 77777 WHERE id = 'bad'");
+    struct pawl_claimed claimed = lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w")));
+    CHECK_EQ(1, claimed.count);
+    CHECK_STR("good", claimed.grants[0].fence.task_id);
+    struct pawl_fence fence = {bad, PAWL_STR("w"), 1};
+    struct pawl_added added;
+    CHECK_REFUSED(PAWL_CORRUPT, pawl_task_cancel(lab->pawl, bad, false, NULL, &lab->err));
+    CHECK_REFUSED(PAWL_CORRUPT,
+                  pawl_task_complete(lab->pawl, bad, NO_TEXT, CHANGE(.fence = &fence), &lab->err));
+    CHECK_REFUSED(PAWL_CONFLICT,
+                  pawl_task_add(lab->pawl, NEW(.id = bad), lab->keep, &added, &lab->err));
+    CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, good).state);
+}
+
+TEST_EACH_STORE("of a task with many progress reports the transitions stay in its history")
+{
+    enum { REPORTS = 600 };
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.id = PAWL_STR("long")));
+    struct pawl_fence fence = lab_start(lab, id, "w");
+    for (int i = 0; i < REPORTS; i++) {
+        lab_pass(lab, 1000);
+        check_ok(lab, pawl_task_progress(lab->pawl, id, i % 100 + 0.5, CHANGE(.fence = &fence), &lab->err));
+        struct pawl_renewal renewal;
+        check_ok(lab, pawl_lease_renew(lab->pawl, &fence, 1, 0, &renewal, &lab->err));
+    }
+    lab_settle(lab, lab->pawl);
+    struct pawl_events events = lab_history(lab, id);
+    CHECK(events.count < 400);
+    CHECK_STR("task_created", events.events[0].type);
+    CHECK_STR("task_queued", events.events[1].type);
+    CHECK_STR("task_started", events.events[2].type);
+    CHECK_EQ(REPORTS + 3, events.events[events.count - 1].sequence);
+}
+
+TEST_EACH_STORE("a consumer that has acknowledged nothing for a week and is behind is dropped; others lose nothing")
+{
+    struct pawl_events events;
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.hold = true));
+    check_ok(lab, pawl_consumer_read(lab->pawl, PAWL_STR("gone"), 10, 0, lab->keep, &events, &lab->err));
+    lab_pass(lab, INT64_C(8) * 24 * 3600 * 1000);
+    (void)lab_sql(lab, "UPDATE consumer SET seen_at_ms = 1");
+    for (int i = 0; i < 400; i++) {
+        check_ok(lab, pawl_task_pause(lab->pawl, id, NULL, &lab->err));
+        check_ok(lab, pawl_task_resume(lab->pawl, id, NULL, NULL, &lab->err));
+    }
+    lab_settle(lab, lab->pawl);
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM consumer"));
+    CHECK(strtol(lab_sql(lab, "SELECT count(*) FROM event"), NULL, 10) < 400);
+}
+
+TEST_EACH_STORE("acknowledging one by one, in any order, moves the cursor as far as there is no gap")
+{
+    struct pawl_events events;
+    bool is_first = false;
+    lab_open(lab);
+    for (int i = 0; i < 3; i++) (void)lab_add(lab, NEW(.hold = true));
+    check_ok(lab, pawl_consumer_read(lab->pawl, PAWL_STR("c"), 10, 0, lab->keep, &events, &lab->err));
+    CHECK_EQ(3, events.count);
+    for (int i = 2; i >= 0; i--) {
+        check_ok(lab, pawl_consumer_acknowledge(lab->pawl, PAWL_STR("c"), events.events[i].id, &is_first,
+                                                &lab->err));
+        CHECK(is_first);
+    }
+    check_ok(lab, pawl_consumer_acknowledge(lab->pawl, PAWL_STR("c"), events.events[2].id, &is_first,
+                                            &lab->err));
+    CHECK(!is_first);
+    CHECK_TEXT("3", lab_sql(lab, "SELECT cursor FROM consumer"));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM acknowledgement"));
+}
+
+TEST_SQLITE("24 claims that wait for tasks of 9 MiB get them all when their queue is resumed")
+{
+    enum { TASKS = 24 };
+    struct pawl_str queue = PAWL_STR("large");
+    struct pawl_str body = lab_json(lab, LARGE_BYTES);
+    struct pawl_arena *keep;
+    lab_open(lab);
+    for (int i = 0; i < TASKS; i++) (void)lab_add(lab, NEW(.queue = queue, .input = body));
+    check_ok(lab, pawl_arena_open(&keep, (size_t)512 * 1024 * 1024));
+    size_t count = 0;
+    /* one claim of all: as many as fit in an answer, again and again */
+    while (count < TASKS) {
+        struct pawl_claimed claimed;
+        check_ok(lab, pawl_task_claim(lab->pawl, CLAIM(.queues = &queue, .queue_count = 1, .max = TASKS,
+                                                       .worker_id = PAWL_STR("w")),
+                                      keep, &claimed, &lab->err));
+        CHECK(claimed.count > 0);
+        count += claimed.count;
+        pawl_arena_reset(keep);
+    }
+    CHECK_EQ(TASKS, count);
+    pawl_arena_close(keep);
+}
+
+TEST_EACH_STORE("resolving to QUEUED refills both counts of tries")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.retry = {.max_retries = PAWL_RETRIES_NONE}));
+    (void)lab_start(lab, id, "gone");
+    lab_pass(lab, 61 * SECOND_MS);
+    CHECK_EQ(PAWL_TASK_DEAD_LETTER, lab_get(lab, id).state);
+    CHECK_EQ(1, lab_get(lab, id).recoveries);
+    check_ok(lab, pawl_task_resolve(lab->pawl, id, PAWL_TASK_QUEUED, PAWL_STR("the machine is back"), NULL,
+                                    &lab->err));
+    CHECK_EQ(0, lab_get(lab, id).retries);
+    CHECK_EQ(0, lab_get(lab, id).recoveries);
+}
+
+TEST_MAIN()
