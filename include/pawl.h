@@ -367,7 +367,7 @@ struct pawl_grant {
 
 struct pawl_claim {
     size_t size;
-    const struct pawl_str *queues; /* asked in this order of preference when priorities are equal */
+    const struct pawl_str *queues; /* of equal priority and ready time the earlier named wins */
     size_t queue_count;            /* 0 = "default" */
     struct pawl_str worker_id;     /* required */
     int32_t max;                   /* 1..PAWL_BATCH_MAX; 0 = 1 */
@@ -431,7 +431,7 @@ struct pawl_change {
  *          PAWL_LEASE_LOST  the fence is not the current one, or the task runs and no fence was given
  *          PAWL_STATE       not from this state; the sentence names it
  *          PAWL_CONFLICT    expected_version did not match
- * Where a fence is required and NULL given: PAWL_MISUSE. */
+ * Only a release has no meaning without a fence: PAWL_MISUSE. */
 
 /* Reports percent (clamped to 0..100; PAWL_INVALID for NaN). An event at most once a second. */
 PAWL_API enum pawl_code pawl_task_progress(struct pawl *pawl, struct pawl_str task_id, double percent,
@@ -462,7 +462,8 @@ struct pawl_failure {
 };
 #define PAWL_FAILURE_INIT PAWL_INIT_OF(struct pawl_failure)
 
-/* Ends the attempt: QUEUED with a delay, or DEAD_LETTER. A fence is required for a RUNNING task. */
+/* Ends the attempt: QUEUED with a delay, or DEAD_LETTER. Only its holder can: without the fence a RUNNING task
+ * is PAWL_LEASE_LOST, and any other PAWL_STATE. */
 PAWL_API enum pawl_code pawl_task_fail(struct pawl *pawl, struct pawl_str task_id,
                                        const struct pawl_failure *failure,
                                        const struct pawl_change *change, struct pawl_error *err)
@@ -520,7 +521,8 @@ struct pawl_redrive {
 };
 #define PAWL_REDRIVE_INIT PAWL_INIT_OF(struct pawl_redrive)
 
-/* Resumes dead letters by filter, in slices; *count is how many. */
+/* Resumes dead letters by filter, in slices; *count is how many. After 5 s the call returns though slices are
+ * left, which go on by themselves; and what other processes take over is not counted. */
 PAWL_API enum pawl_code pawl_dead_redrive(struct pawl *pawl, const struct pawl_redrive *ask,
                                           int64_t *count, struct pawl_error *err) PAWL_MUST_USE;
 
@@ -708,7 +710,9 @@ PAWL_API enum pawl_code pawl_events_read(struct pawl *pawl, int64_t after_positi
                                          struct pawl_arena *keep, struct pawl_events *out,
                                          struct pawl_error *err) PAWL_MUST_USE;
 
-/* The same for a named consumer: what lies after its cursor and is not acknowledged yet. A new name starts
+/* PAWL_LIMIT: more than a million events are acknowledged one by one beyond a gap; acknowledge through a position.
+ *
+ * The same for a named consumer: what lies after its cursor and is not acknowledged yet. A new name starts
  * at the oldest event kept. Waits at most wait_ms for the first one. At least once: use the event's id to
  * tell repeats. */
 PAWL_API enum pawl_code pawl_consumer_read(struct pawl *pawl, struct pawl_str consumer, int32_t limit,

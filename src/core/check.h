@@ -22,7 +22,7 @@ enum pawl_code pawl_check_command(const struct pawl_command *command, struct paw
 enum pawl_code pawl_check_queue_name(struct pawl_str name, struct pawl_error *err);
 enum pawl_code pawl_check_retry(const struct pawl_retry *retry, struct pawl_error *err);
 
-/* The title a task is shown with: the given one trimmed, else the start of the goal (contract 1.10). */
+/* The title a task is shown with: the given one trimmed, else the start of the goal. */
 struct pawl_str pawl_title_derive(struct pawl_str title, struct pawl_str goal,
                                   struct pawl_arena *arena);
 

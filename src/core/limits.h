@@ -48,7 +48,7 @@ enum {
     PAWL_RETRY_COUNT_DEFAULT = 3,
     PAWL_RETRY_DELAY_MS_DEFAULT = 1000,
     PAWL_RETRY_DELAY_MS_MAX_DEFAULT = 60 * 1000,
-    PAWL_CRASH_DELAY_MS_MAX = 60 * 1000, /* contract 7.3 */
+    PAWL_CRASH_DELAY_MS_MAX = 60 * 1000, /* of a task that takes its workers with it */
 
     PAWL_PRIORITY_DEFAULT = 20,
     PAWL_TITLE_FROM_GOAL_POINTS = 45, /* longer goals are cut there and end in three dots */

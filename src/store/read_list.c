@@ -1,6 +1,6 @@
 /* Lists of tasks, a page a call.
  *
- * Each kind of list is the walk of one index (decisions E4), and a letter names it:
+ * Each kind of list is the walk of one index, and a letter names it:
  *
  *   r  ready ones, in the order of claims      task_ready, those of several queues merged
  *   q  other QUEUED ones, newest first         task, by its key; what follows r in a list of QUEUED

@@ -1,7 +1,7 @@
 /* The detail of an event is one line for people. It is composed when it is read, from the columns
- * of the row and its note: a reason, an excerpt of an error, or the id of another task
- * (contract 3.4). What has become of the task since then does not change it, but for what the row
- * does not hold and the caller looks up. */
+ * of the row and its note: a reason, an excerpt of an error, or the id of another task.
+ * What has become of the task since then does not change it, but for what the row does not hold and
+ * the caller looks up. */
 #include "store/render.h"
 
 #include "base/arena.h"

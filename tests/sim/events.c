@@ -140,7 +140,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* min(cap, base * 2^(n-1)) and its sisters: contract 3.4, fail */
+/* min(cap, base * 2^(n-1)) and its sisters */
 static int64_t policy_delay_ms(const struct judging *j, int64_t retry)
 {
     const int64_t *row = j->sim->after->tasks[look_find(j->sim->after, j->model->key)].at;
@@ -167,7 +167,7 @@ static const char *retry_delay_fault(const struct judging *j, int64_t retry_afte
     return delay >= low && delay <= high ? NULL : "the delay of its retry is not its policy's";
 }
 
-/* the first crash in a row is for nothing, then 1, 2, 4 ... 60 s: contract 7.3 */
+/* the first crash in a row is for nothing, then 1, 2, 4 ... 60 s */
 static const char *crash_delay_fault(const struct judging *j)
 {
     int64_t crashes = j->model->crashes;

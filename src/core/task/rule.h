@@ -54,7 +54,7 @@ enum pawl_code pawl_task_guard(struct pawl_step *step, struct pawl_command *comm
 int64_t pawl_outcome_digest(struct pawl_str owner, enum pawl_outcome_kind kind, struct pawl_str body,
                             int64_t number);
 
-/* Whether the command says again what was accepted under its epoch (decisions B3): then it is PAWL_OK without
+/* Whether the command says again what was accepted under its epoch: then it is PAWL_OK without
  * a write. Accept keeps what makes a later repeat known. */
 bool pawl_outcome_is_repeat(const struct pawl_command *command, const struct pawl_task_row *task);
 void pawl_outcome_accept(struct pawl_task_row *task, const struct pawl_command *command);
@@ -112,8 +112,8 @@ void pawl_task_finish(struct pawl_step *step, struct pawl_entry *entry, enum paw
 void pawl_task_raise_epoch(struct pawl_task_row *task);
 
 /* RUNNING or RECOVERY_PENDING goes back to the queue after delay_ms, or where a pending request sends it
- * (decisions E5). The lease is cleared. Returns the state it went to; the caller tells of QUEUED, this
- * function of the others. */
+ * (to PAUSED or CANCELLED). The lease is cleared. Returns the state it went to; the caller tells of QUEUED,
+ * this function of the others. */
 enum pawl_task_state pawl_task_return(struct pawl_step *step, struct pawl_entry *entry, int64_t delay_ms,
                                       enum pawl_mover by);
 
