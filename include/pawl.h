@@ -710,11 +710,12 @@ PAWL_API enum pawl_code pawl_events_read(struct pawl *pawl, int64_t after_positi
                                          struct pawl_arena *keep, struct pawl_events *out,
                                          struct pawl_error *err) PAWL_MUST_USE;
 
-/* PAWL_LIMIT: more than a million events are acknowledged one by one beyond a gap; acknowledge through a position.
- *
- * The same for a named consumer: what lies after its cursor and is not acknowledged yet. A new name starts
+/* The same for a named consumer: what lies after its cursor and is not acknowledged yet. A new name starts
  * at the oldest event kept. Waits at most wait_ms for the first one. At least once: use the event's id to
- * tell repeats. */
+ * tell repeats.
+ *
+ *   fails  PAWL_LIMIT  a million events are acknowledged one by one beyond a gap: acknowledge through a
+ *                      position */
 PAWL_API enum pawl_code pawl_consumer_read(struct pawl *pawl, struct pawl_str consumer, int32_t limit,
                                            int64_t wait_ms, struct pawl_arena *keep,
                                            struct pawl_events *out, struct pawl_error *err)

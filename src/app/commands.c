@@ -379,7 +379,8 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      worker_run_options,
      "The command gets the task as JSON on standard input and in the file named by PAWL_TASK; "
      "also PAWL_TASK_ID, PAWL_QUEUE, PAWL_ATTEMPT, PAWL_EPOCH, PAWL_WORKER_ID and PAWL_DB, with "
-     "which `pawl task progress`, log, checkpoint, lease, release and retry-after need no id.\n"
+     "which `pawl task progress`, log, checkpoint, lease, release and retry-after need no id. "
+     "Inside it, commands that change tasks print nothing unless -o is given.\n"
      "Exit status 0 completes the task. 65, 78, 126 and 127 fail for good; 75, all others and "
      "signals are tried again; the error is the exit status or signal and the end of standard "
      "error.\n"

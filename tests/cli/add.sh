@@ -32,7 +32,8 @@ inputs()
     add --input - <in.json; run task get "$id"; shows '"input":\{"from":"file"\}'
     run task add --input @missing.json; refuses 3 NOT_FOUND 'cannot read missing.json'
     run task add --input '{"a":1,"a":2}'; refuses 2 INVALID 'input: '
-    run task add --input 'hello'; refuses 2 INVALID 'input: '
+    run task add --input 'hello'; refuses 2 INVALID 'input: not JSON: '
+    echo hello | "$PAWL_BIN" task add --input - 2>said || true; grep -q 'input: not JSON: ' said
     run task add --metadata '[]'; refuses 2 INVALID ''
 }
 test_that "input is JSON from the command line, a file or standard input" inputs
@@ -141,12 +142,26 @@ lines_fail()
     shows '^\{"id":"a","existed":false\}$' '^\{"id":"d","existed":false\}$'
     shows '^\{"line":2,"error":\{"code":"INVALID","text":".*did you mean `priority`'
     shows '^\{"line":3,"error":\{"code":"INVALID","text":".*#1 has not been added'
-    shows '^\{"line":4,"error":\{"code":"INVALID"'
+    shows '^\{"line":4,"error":\{"code":"INVALID","text":"not JSON: column '
     shows '^\{"line":5,"error":\{"code":"CONFLICT"'
-    says '^pawl: INVALID: line 2: ' '^pawl: CONFLICT: line 5: '
+    equals '' "$(cat "$folder/err")"
     run task list -o name; equals 'a d' "$(sort "$folder/out" | xargs)"
 }
 test_that "bad lines are left out, each is told, and the exit status is 8" lines_fail
+
+lines_fail_as_text()
+{
+    printf '%s\n' '{"id":"a"}' '' 'nonsense' '{"prioritee":3}' '   ' '{"id":"b"}' >in
+    local form
+    for form in name table; do
+        run task add --jsonl -o $form --db "$near_db" <in; exits 8
+        says '^pawl: INVALID: line 3: not JSON: column [0-9]+: ' '^pawl: INVALID: line 4: a task has no `prioritee`'
+        equals 1 "$(grep -o 'not JSON' "$folder/err" | wc -l)"
+        [ $form = table ] || prints "$(printf 'a\nb')"
+        sed -i 's/"id":"\([ab]\)"/"id":"\1\1"/' in
+    done
+}
+test_that "where lines are answered by ids, what is wrong is told on standard error, once" lines_fail_as_text
 
 lines_all_fail() { echo '[]' | "$PAWL_BIN" task add --jsonl >out2 2>said || status=$?; equals 2 "$status"; }
 test_that "when all lines fail the exit status is that of the first" lines_all_fail
@@ -200,6 +215,14 @@ lines_values()
 LINES
 }
 test_that "a value of the wrong kind in a line is INVALID" lines_values
+
+words_in_any_case()
+{
+    add --id w --backoff Fixed --retry-delay 1h --priority high
+    echo '{"id":"v","backoff":"LINEAR","dependency_policy":"Ignore"}' | "$PAWL_BIN" task add --jsonl >out2
+    add --dependency-policy CANCEL
+}
+test_that "words may be written in any case" words_in_any_case
 
 lines_options() { run task add --jsonl --queue x </dev/null; refuses 2 INVALID '--queue does not go with --jsonl'; }
 test_that "options of one task do not go with --jsonl" lines_options

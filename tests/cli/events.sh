@@ -34,6 +34,19 @@ follow()
 }
 test_that "-f goes on with what happens and ends with an interrupt and 130" follow
 
+follow_runs_timers()
+{
+    lose_worker --id w --max-retries 0
+    mkfifo pipe
+    "$PAWL_BIN" events -f >pipe 2>said &
+    local follower=$! line=
+    exec 3<pipe
+    until [[ $line == *'"type":"task_dead_lettered"'* ]]; do read -r line <&3; done
+    kill -INT $follower
+    wait $follower || equals 130 $?
+}
+test_that "-f does what comes due" follow_runs_timers
+
 consumer()
 {
     add --id a

@@ -82,6 +82,58 @@ release()
 }
 test_that "release gives the task back uncounted, and the command is ended" release
 
+by_itself()
+{
+    add --id c; add --id f --retry-delay 1h; add --id g; add --id l
+    work --worker-id w1 -- sh -c 'case $PAWL_TASK_ID in
+        c) pawl task complete c --result 7; exit 0 ;;
+        f) pawl task fail f --error mine; exit 3 ;;
+        g) pawl task fail g --final; exit 0 ;;
+        l) pawl task release --delay 1h; exit 1 ;;
+        esac'
+    cp "$folder/err" log
+    local id
+    for id in c f g l; do
+        grep -q "level=info event=worker.task_ended task=$id epoch=1 outcome=by_itself\$" log || complain "$(cat log)"
+        run task get "$id" --late; shows '"late_results":\[\]'
+    done
+    ! grep -E 'level=(warn|error)' log
+    run task result c; prints 7
+    state f QUEUED; state g DEAD_LETTER; state l QUEUED
+}
+test_that "a command that has ended its task itself is no warning, and leaves no late result" by_itself
+
+by_itself_and_on()
+{
+    add --id c
+    # The lease is lost while the command goes on: it is stopped, and that is in order.
+    work --lease 300ms -- sh -c 'pawl task complete c --result 1; exec sleep 1000'
+    says 'level=info event=worker.task_ended task=c epoch=1 outcome=by_itself$'
+    ! grep -E 'level=(warn|error)' "$folder/err"
+    run task result c; prints 1
+    add --id r --max-retries 0
+    # Released, and taken at once by this worker's other slot.
+    work --slots 2 --lease 300ms -- sh -c '[ $PAWL_EPOCH = 1 ] || exit 0; pawl task release; exec sleep 1000'
+    says 'level=info event=worker.task_ended task=r epoch=1 outcome=by_itself$' 'task=r epoch=2 outcome=complete$'
+    ! grep -E 'level=(warn|error)' "$folder/err"
+}
+test_that "a command that has ended its task and goes on is stopped, and that is no warning" by_itself_and_on
+
+changes_are_silent()
+{
+    add --id other --hold; add --id a
+    work -- sh -c 'pawl task queue other; pawl task pause other; pawl task resume other; pawl task cancel other; echo out; pawl task get other -o name'
+    run task result a -r; prints "$(printf 'out\nother')"
+    add --id b
+    work -- sh -c 'pawl task complete b >said; pawl task cancel other -o name >asked'
+    equals '' "$(cat said)"; equals other "$(cat asked)"
+    add --id c
+    work -- sh -c 'pawl task fail c --final >said'
+    equals '' "$(cat said)"
+    run task cancel other; lines 1
+}
+test_that "inside a command a change prints nothing unless a form is asked for" changes_are_silent
+
 fences()
 {
     add --id f

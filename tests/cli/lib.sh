@@ -136,6 +136,15 @@ kill_task() # ARGUMENT...
     state "$id" DEAD_LETTER
 }
 
+# A running task whose worker has died, and whose lease will end; $id is its id.
+lose_worker() # ARGUMENT...
+{
+    add "$@"
+    status=0
+    "$PAWL_BIN" worker run --once --lease 200ms -- sh -c 'kill -KILL $PPID' 2>/dev/null || status=$?
+    equals 137 "$status"
+}
+
 # ---- The run -----------------------------------------------------------------------------------------
 
 record() # pass|fail|skip SENTENCE

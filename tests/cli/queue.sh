@@ -33,6 +33,8 @@ set_defaults()
     run queue list; has max_retries 1; has jitter_ms 1000; has lease_ms 300000
     run queue set mail --lease 0; exits 0
     run queue list; has lease_ms 0; has max_retries 1
+    run queue pause plain
+    run queue list -o table; shows '^mail +- +- +1 +10s +- +fixed$' '^plain +paused +- +- +- +- +-$'
     run queue set mail; refuses 2 INVALID 'say what to set'
     run queue set mail --backoff odd; refuses 2 INVALID 'exponential, linear and fixed'
 }
@@ -69,7 +71,7 @@ dead_list()
     kill_task --id d1 --queue q1 --title one
     add --id alive
     run dead list -o name; prints d1
-    run dead list -o table; lines 2; shows '^ID +QUEUE +RETRIES +DIED +ERROR$' '^d1 +q1 +1/0 .* exit status 1: no luck$'
+    run dead list -o table; lines 2; shows '^ID +QUEUE +FAILED TRIES +DIED +ERROR$' '^d1 +q1 +1/1 .* exit status 1: no luck$'
     run dead list; has state '"DEAD_LETTER"'; has error '"exit status 1: no luck"'
     run dead list --queue q2 -o name; prints ''
     run task list --dead -o name; prints d1
@@ -123,5 +125,36 @@ discard()
     run task get a --history; shows '"action":"cancelled".*not worth it'
 }
 test_that "discard cancels a dead letter with its reason" discard
+
+only_dead()
+{
+    add --id queued; add --id held --hold; add --id done; run task complete done
+    add --id gone; run task cancel gone
+    add --id paused; run task pause paused
+    local one
+    for one in queued held done gone paused; do
+        run dead discard "$one"; refuses 4 STATE "task $one is [A-Z]+: only what is DEAD_LETTER or FAILED can be discarded"
+        run dead redrive "$one"; refuses 4 STATE "task $one is [A-Z]+: only what is DEAD_LETTER or FAILED can be redriven"
+    done
+    state queued QUEUED; state held PENDING; state paused PAUSED
+    run dead discard nobody; refuses 3 NOT_FOUND nobody
+    run task pause queued; kill_task --id d; local version
+    run task get d; version=$(member version)
+    run dead discard d --expected-version $((version + 1)); refuses 4 CONFLICT d
+    run dead redrive d --expected-version $((version + 1)); refuses 4 CONFLICT d
+    run dead discard queued d -o name; exits 8; prints d
+    run task resume queued
+}
+test_that "discard and redrive by id refuse what has not died" only_dead
+
+running_alive()
+{
+    add --id r
+    work -- sh -c 'pawl dead discard r 2>said; echo $? >status'
+    equals 4 "$(cat status)"
+    grep -q 'task r is RUNNING' said
+    state r COMPLETED
+}
+test_that "discard does not ask a running task to cancel" running_alive
 
 finish

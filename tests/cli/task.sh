@@ -16,7 +16,8 @@ d_037()
 {
     add
     run task list --status RUNNIG; refuses 2 INVALID 'did you mean RUNNING'
-    run task list --status nonsense; refuses 2 INVALID '`nonsense` is no state'
+    run task list --status runnig; refuses 2 INVALID 'did you mean RUNNING'
+    run task list --status nonsense; refuses 2 INVALID '`nonsense` is no state; the states are PENDING, QUEUED, RUNNING, PAUSED, RECOVERY_PENDING, COMPLETED, FAILED, CANCELLED and DEAD_LETTER'
     run task list --status QUEUED,; refuses 2 INVALID 'is no state'
     run task get nobody; refuses 3 NOT_FOUND nobody
     run task cancel nobody; refuses 3 NOT_FOUND nobody
@@ -28,10 +29,11 @@ by_state()
     add --id a; add --id b --hold; add --id c; run task cancel c
     run task list --status QUEUED -o name; prints a
     run task list -s PENDING,CANCELLED -o name; equals 'b c' "$(sort "$folder/out" | xargs)"
+    run task list -s pending,Cancelled -o name; equals 'b c' "$(sort "$folder/out" | xargs)"
     run task list -s PENDING -s QUEUED -o name; equals 'a b' "$(sort "$folder/out" | xargs)"
     run task list -o name; equals 'a b c' "$(sort "$folder/out" | xargs)"
 }
-test_that "--status takes several states, with commas or repeated" by_state
+test_that "--status takes several states, in any case, with commas or repeated" by_state
 
 ready()
 {
@@ -93,6 +95,79 @@ why()
     run task get w; has why null
 }
 test_that "get says why a task waits until it has ended" why
+
+tries()
+{
+    add --id f --retry-delay 1h
+    run task list -o table; shows '^ID +STATE +QUEUE +PRIO +FAILED TRIES ' '^f +QUEUED +default +20 +0/4 '
+    work -- sh -c 'pawl task list -o table >running; exit 1'
+    grep -qE '^f +RUNNING +default +20 +0/4 ' running || complain "$(cat running)"
+    run task list -o table; shows '^f +QUEUED +default +20 +1/4 '
+    run task get f -o table; shows '^failed tries +1 of 4$'
+    add --id d; work -- sh -c 'exit 65'
+    run task list --dead -o table; shows '^d +DEAD_LETTER +default +20 +1/4 '
+    run dead list -o table; shows '^ID +QUEUE +FAILED TRIES +DIED' '^d +default +1/4 '
+    add --id n --max-retries 0; work -- sh -c 'exit 1'
+    run task list -o table; shows '^n +DEAD_LETTER +default +20 +1/1 '
+}
+test_that "tries that failed are counted against all there may be, whatever the state" tries
+
+# ---- Timers ------------------------------------------------------------------------------------------
+
+why_due()
+{
+    add --id d --delay 50ms
+    until run task get d && grep -q 'has passed' "$folder/out"; do :; done
+    shows '"why":"it is deferred until [^"]*Z, which has passed; it becomes ready when a worker, or another program that runs timers, opens the store"'
+    run task list --ready -o name; prints ''
+    add --id f --retry-delay 50ms --priority HIGH
+    "$PAWL_BIN" worker run --once -- false 2>/dev/null
+    until run task get f && grep -q 'has passed' "$folder/out"; do :; done
+    shows '"why":"attempt 1 failed; it is deferred until '
+}
+why_lease()
+{
+    lose_worker --id l
+    until run task get l && grep -q 'its lease ended' "$folder/out"; do :; done
+    shows '"state":"RUNNING"' '"why":"worker [^"]* was at attempt 1 of 4; its lease ended at [^"]*Z; it is taken back when a worker, or another program that runs timers, opens the store"'
+    run task get l -o table; shows '^why +.*its lease ended at'
+}
+test_that "why says of what is overdue that nobody runs timers: a delay, a retry" why_due
+test_that "why says of what is overdue that nobody runs timers: the end of a lease" why_lease
+
+wait_runs_timers()
+{
+    lose_worker --id w --max-retries 0
+    run task wait w -o table; exits 1; prints 'w DEAD_LETTER'
+}
+test_that "wait takes back what a dead worker held" wait_runs_timers
+
+logs_run_timers()
+{
+    lose_worker --id w --max-retries 0
+    run task logs w -f; exits 0
+    state w DEAD_LETTER
+}
+test_that "logs -f takes back what a dead worker held" logs_run_timers
+
+watch_runs_timers()
+{
+    local command status number=0
+    for command in 'task list' 'task get first' 'queue list' 'queue stats' 'dead list' 'dead show first'; do
+        [ $number -gt 0 ] || add --id first --hold
+        number=$((number + 1))
+        add --id "w$number" --delay 20ms
+        # shellcheck disable=SC2086 # words
+        "$PAWL_BIN" $command -w >watched 2>said &
+        local watcher=$!
+        until run task list --ready -o name && grep -qx "w$number" "$folder/out"; do :; done
+        status=0
+        kill -INT $watcher
+        wait $watcher || status=$?
+        equals 130 $status
+    done
+}
+test_that "every command with --watch does what comes due" watch_runs_timers
 
 details()
 {
@@ -201,6 +276,18 @@ result_of()
     run task result s --raw; exits 0; prints "$(printf 'a\tb')"
     run task result s; prints '"a\tb"'
     add --id n; run task complete n; run task result n; exits 0; prints null
+    add --id b; run task complete b --result '{"base64":"//4A"}'
+    run task result b -r; exits 0; printf '\377\376\0' | cmp - "$folder/out"
+    run task result b; prints '{"base64":"//4A"}'
+    add --id t; run task complete t --result '{"text":"abc","cut":true}'
+    run task result t -r; exits 0; printf abc | cmp - "$folder/out"; says 'was cut'
+    local result other=0
+    for result in '{"base64":"?"}' '{"base64":"//4A","more":1}' '{"text":"abc"}' '{"base64":1}' '{"cut":true}' \
+        '{"text":"a","cut":false}' '[1]' 'null'; do
+        other=$((other + 1))
+        add --id "o$other"; run task complete "o$other" --result "$result"
+        run task result "o$other" -r; exits 0; prints "$result"
+    done
     kill_task --id dead
     run task result dead; exits 1; prints ''; says '^pawl: DEAD_LETTER: exit status 1: no luck$'
 }
@@ -229,6 +316,27 @@ wait_for_end()
     equals w "$(cat waited)"
 }
 test_that "wait returns when the task ends" wait_for_end
+
+wait_as_they_end()
+{
+    add --id first; add --id second
+    mkfifo pipe
+    "$PAWL_BIN" task wait first second -o table >pipe 2>said &
+    local waiter=$! line status=0
+    exec 3<pipe
+    "$PAWL_BIN" task complete second >/dev/null
+    read -r line <&3; equals 'second COMPLETED' "$line"
+    "$PAWL_BIN" task cancel first >/dev/null
+    read -r line <&3; equals 'first CANCELLED' "$line"
+    wait $waiter || status=$?
+    equals 1 $status
+    add --id a; add --id b; run task complete a
+    run task wait b a --timeout 50ms -o name; exits 7; prints a; says 'task b is still QUEUED$'
+    add --id c
+    run task wait c b --timeout 50ms; refuses 7 TIMEOUT 'task c is still QUEUED, and 1 more have not ended'
+    run task wait b nobody; refuses 3 NOT_FOUND nobody
+}
+test_that "wait prints each task when it ends, whatever the order of their names" wait_as_they_end
 
 wait_timeout()
 {
@@ -323,9 +431,12 @@ resolve()
     run task resolve r2 --outcome QUEUED; exits 0; has state '"QUEUED"'
     run task resolve r2 --outcome CANCELLED; refuses 4 STATE r2
     run task resolve r2 --outcome RUNNING; refuses 2 INVALID 'not `RUNNING`'
+    run task resolve r2 --outcome CANCELLD; refuses 2 INVALID 'COMPLETED, FAILED, QUEUED and CANCELLED'
     run task resolve r2; refuses 2 INVALID 'outcome'
     kill_task --id r3
-    run task resolve r3 --outcome COMPLETED --text 'no json'; refuses 2 INVALID 'text: '
+    run task resolve r3 --outcome COMPLETED --text 'no json'; refuses 2 INVALID 'text: not JSON: '
+    run task resolve r3 --outcome FAILED; refuses 4 STATE 'r3.*FAILED is for RECOVERY_PENDING only'
+    run task resolve r3 --outcome completed; exits 0; has state '"COMPLETED"'
 }
 test_that "resolve decides what became of a dead letter" resolve
 

@@ -53,16 +53,55 @@ bare()
 }
 test_that "naming no command prints help on standard error and exits 2" bare
 
+help_values()
+{
+    run help; shows '^  T     a duration: 250ms, 30s, .*seconds$' '^  TIME  an instant: ' '^  1     the work itself failed: `task wait` and `task result`'
+    local page
+    for page in 'task add' 'task wait' 'task fail' 'task release' 'task lease' 'task retry-after' 'queue set' 'worker run'; do
+        # shellcheck disable=SC2086 # words
+        run help $page; shows '^  T     a duration: 250ms, 30s,'
+    done
+    for page in 'task add' 'dead redrive'; do
+        # shellcheck disable=SC2086
+        run help $page; shows '^  TIME  an instant: '
+    done
+    run help task get; hides '^  T '
+    local text
+    for text in 250ms 30s 1.5s 5m 1h30m 7d 90; do
+        run task add --delay "$text"; exits 0
+    done
+    for text in 2099-11-30T17:45:00Z 2099-11-30T17:45+02:00 2099-11-30 4070908800000; do
+        run task add --run-at "$text"; exits 0
+    done
+}
+test_that "help says what durations and instants are written like, and they are" help_values
+
+help_timers()
+{
+    local page
+    for page in 'worker run' 'task cancel' 'task get' 'task add'; do
+        # shellcheck disable=SC2086 # words
+        "$PAWL_BIN" help $page | tr '\n' ' ' >"$folder/out"
+        shows 'run timers: `pawl worker run`, `pawl task wait`, `pawl events -f`, `pawl task logs -f`, every command with --watch'
+    done
+}
+test_that "help says who runs timers" help_timers
+
 help_unknown() { run help task ad; refuses 2 INVALID 'did you mean `pawl task add`'; }
 test_that "help for an unknown command names the nearest one" help_unknown
 
 version()
 {
-    run version; exits 0; shows '^pawl [0-9]+\.[0-9]+\.[0-9]+$'
+    run version; exits 0; shows '^pawl [0-9]+\.[0-9]+\.[0-9]+$' '^SQLite 3\.[0-9.]+$'
+    if printf '3.51.3\n%s\n' "$(sed -n 's/^SQLite //p' "$folder/out")" | sort -CV; then
+        lines 2
+    else
+        shows 'SQLite before 3\.51\.3 can lose a commit' 'run by one process at a time\.$'
+    fi
     run --version; exits 0; shows '^pawl [0-9]+\.[0-9]+\.[0-9]+$'
-    run version -o json; exits 0; shows '^\{"version":"[0-9.]+"\}$'
+    run version -o json; exits 0; shows '^\{"version":"[0-9.]+","sqlite_version":"3\.[0-9.]+"\}$'
 }
-test_that "version prints one line, and JSON when asked" version
+test_that "version prints its own and that of SQLite, what that one may lack, and JSON when asked" version
 
 # ---- Mistakes ----------------------------------------------------------------------------------------
 
@@ -150,6 +189,22 @@ missing_store()
     [ ! -e "$PAWL_DB" ]
 }
 test_that "looking into a store that is not there is NOT_FOUND and makes none" missing_store
+
+missing_folder()
+{
+    local command
+    for command in 'task list' 'task add' 'worker run --until-empty -- true' 'queue pause q'; do
+        # shellcheck disable=SC2086 # words
+        run --db /no/dir/x.db $command; refuses 3 NOT_FOUND 'there is no folder /no/dir$'
+        # shellcheck disable=SC2086
+        run --db nowhere/x.db $command; refuses 3 NOT_FOUND "there is no folder $folder/nowhere\$"
+    done
+    PAWL_DB=nowhere/x.db run task add; refuses 3 NOT_FOUND 'there is no folder'
+    echo >file
+    run --db file/x.db task add; refuses 3 NOT_FOUND 'cannot open the folder .*/file: Not a directory'
+    [ ! -e nowhere ]
+}
+test_that "a store in a folder that is not there is NOT_FOUND and the folder named" missing_folder
 
 bad_store()
 {

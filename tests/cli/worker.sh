@@ -59,19 +59,33 @@ results()
     prints_result 'true' 'null'
     prints_result 'echo' 'null'
     prints_result 'printf "\\377\\376"' '{"base64":"//4="}'
+    prints_result 'printf "a\\0b\n"' '{"base64":"YQBiCg=="}'
     prints_result 'echo "{\"a\":1,\"a\":2}"' '"{\"a\":1,\"a\":2}"'
 }
 test_that "the result is what was printed: JSON, else its text, else base64" results
 
+results_back()
+{
+    add --id t; work -- sh -c 'printf "two\nlines\n\n"'
+    run task result t -r; prints "$(printf 'two\nlines')"
+    head -c 100000 /dev/urandom >bytes
+    add --id b; work -- cat "$folder/bytes"
+    run task result b; shows '^\{"base64":"[A-Za-z0-9+/=]+"\}$'
+    run task result b --raw; exits 0; cmp bytes "$folder/out"
+}
+test_that "result -r gives back the text, and the very bytes, that were printed" results_back
+
 result_cut()
 {
     add --id big
-    work -- sh -c 'head -c 1100000 /dev/zero | tr "\0" x'
+    work --quiet -- sh -c 'head -c 1100000 /dev/zero | tr "\0" x'
+    says ' level=warn event=worker.result_cut task=big epoch=1 bytes_kept=1048576$'
+    run task result big -r; exits 0; equals 1048576 "$(wc -c <"$folder/out")"; says 'was cut'
     run task result big; exits 0
     shows '^\{"text":"x+","cut":true\}$'
     equals $((1048576 + 23)) "$(wc -c <"$folder/out")"
 }
-test_that "a result beyond 1 MiB is cut and marked" result_cut
+test_that "a result beyond 1 MiB is cut and marked, and the worker says so" result_cut
 
 exit_codes()
 {
@@ -270,7 +284,7 @@ test_that "a command whose lease is lost gets SIGTERM, and its outcome is droppe
 asked_to_cancel()
 {
     add --id c
-    start_stubborn 0 --once --lease 3s
+    start_stubborn 1 --once --lease 3s
     run task cancel c --reason 'changed my mind'; exits 0; has control '"cancel"'
     hear term
     ended 0
@@ -281,13 +295,44 @@ test_that "a running task that is to be cancelled is stopped and then cancelled 
 asked_to_pause()
 {
     add --id p
-    start_stubborn 0 --once --lease 3s
+    start_stubborn 75 --once --lease 3s
     run task pause p; exits 0; has control '"pause"'
     hear term
     ended 0
     run task get p; has state '"PAUSED"'; has retries 0
 }
 test_that "a running task that is to be paused is stopped and then paused by its holder" asked_to_pause
+
+finishes_all_the_same()
+{
+    local verb
+    for verb in pause cancel; do
+        add --id "$verb"
+        rm -f up
+        start_stubborn 0 --once --lease 3s
+        run task "$verb" "$verb"; exits 0; has control "\"$verb\""
+        hear term
+        ended 0
+        run task get "$verb"; has state '"COMPLETED"'; has epoch 1; has retries 0
+        grep -q " event=worker.task_ended task=$verb epoch=1 outcome=complete\$" said || complain "$(cat said)"
+    done
+}
+test_that "a command that ends with exit status 0 completes its task, whatever it was asked" finishes_all_the_same
+
+ends_before_it_hears()
+{
+    add --id e
+    mkfifo go
+    open_up
+    "$PAWL_BIN" worker run --once --lease 1m -- sh -c 'echo ready >'"$folder/up"'; read -r x <'"$folder/go"'; echo ok' 2>said &
+    worker=$!
+    hear ready
+    run task cancel e; exits 0
+    echo >go
+    ended 0
+    run task get e; has state '"COMPLETED"'; shows '"result":"ok"'
+}
+test_that "a command that ends with exit status 0 before it hears of a request completes its task" ends_before_it_hears
 
 killed_after_grace()
 {
@@ -309,8 +354,19 @@ timeout_of_task()
     hear term
     ended 0
     state t DEAD_LETTER
+    # The engine may have ended the attempt already: no outcome is dropped, and none comes late.
+    grep -qE ' level=warn event=worker.task_ended task=t epoch=1 outcome=(fail|timed_out) exit_status=0 error=".*timed out after 150 ms" state=DEAD_LETTER$' said ||
+        complain "$(cat said)"
+    ! grep -q dropped said
+    run task get t --late; shows '"late_results":\[\]'
+    add --id own --max-retries 0
+    rm -f up
+    start_stubborn 0 --once --timeout 100ms
+    hear term
+    ended 0
+    state own DEAD_LETTER
 }
-test_that "the time-out of a task stops its command" timeout_of_task
+test_that "a time-out stops the command and fails the attempt, however the command ends" timeout_of_task
 
 drain_lets_end()
 {
@@ -331,13 +387,24 @@ test_that "on SIGTERM a worker lets its commands end, takes no more, and exits 0
 drain_stops()
 {
     add --id d
-    start_stubborn 0 --grace 100ms
+    start_stubborn 1 --grace 100ms
     kill -INT "$worker"
     hear term
     ended 0
     run task get d; has state '"QUEUED"'; has retries 0
 }
 test_that "a command that goes on is stopped after the grace, and its task given back uncounted" drain_stops
+
+drain_completes()
+{
+    add --id d
+    start_stubborn 0 --grace 100ms
+    kill -TERM "$worker"
+    hear term
+    ended 0
+    run task get d; has state '"COMPLETED"'; has retries 0
+}
+test_that "a command that finishes after its worker has stopped it completes its task" drain_completes
 
 drain_at_once()
 {
@@ -383,8 +450,31 @@ quiet()
     equals '' "$(cat "$folder/err")"
     add --id r
     work -- true
-    says '^level=info event=worker.started ' 'event=worker.task_ended task=r .*outcome=complete' 'event=worker.ended'
+    local time='^time=[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z level=info event='
+    says "${time}worker.started " "${time}worker.task_ended task=r .*outcome=complete" "${time}worker.ended"
+    ! grep -v '^time=' "$folder/err"
 }
-test_that "a worker says what it does as logfmt, and with --quiet only what went wrong" quiet
+test_that "a worker says what it does as logfmt with the time, and with --quiet only what went wrong" quiet
+
+failures_said()
+{
+    local time='[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z'
+    add --id r --retry-delay 1h
+    work --quiet -- sh -c 'echo first >&2; echo "no luck" >&2; exit 3'
+    says "^time=$time level=warn event=worker.task_ended task=r epoch=1 outcome=fail exit_status=3 error=\"no luck\" retry_at=$time\$"
+    local at
+    at=$(sed -n 's/.*retry_at=//p' "$folder/err")
+    run task get r -o table; shows "^not before +$at\$"
+    add --id d
+    work --quiet -- sh -c 'exit 65'
+    says ' task=d epoch=1 outcome=fail exit_status=65 error="exit status 65" state=DEAD_LETTER$'
+    add --id k --max-retries 0
+    work --quiet -- sh -c 'kill -SEGV $$'
+    says ' task=k epoch=1 outcome=fail signal=11 error="signal 11 \(Segmentation fault\)" state=DEAD_LETTER$'
+    add --id long --max-retries 0
+    work --quiet -- sh -c 'head -c 1000 /dev/zero | tr "\0" y >&2; exit 1'
+    says ' task=long epoch=1 outcome=fail exit_status=1 error="exit status 1: y{185}" state=DEAD_LETTER$'
+}
+test_that "a failure is a warning that says how, why, and when it is tried again" failures_said
 
 finish
