@@ -19,6 +19,9 @@
  *   JSON      goes in and out as text. It is checked (UTF-8, depth, no duplicate keys), stored and given
  *             back as the bytes that came.
  *   threads   any thread may use a struct pawl at any time; an arena belongs to one thread at a time.
+ *   fork      a handle does not survive it: in the child every call is PAWL_MISUSE, and close does nothing.
+ *             Fork without exec only where no call is under way: a child that lives on holds what its
+ *             parent had locked.
  *   globals   there are none: no signal handler, no exit, nothing written to a terminal.
  *
  * Codes that any call may return besides those listed with it: PAWL_BUSY, PAWL_UNKNOWN_OUTCOME, PAWL_IO,
@@ -314,7 +317,8 @@ struct pawl_task_new {
     const struct pawl_str *depends_on; /* ids, or "#n" for member n (from 0) of the same batch */
     size_t depends_on_count;
     enum pawl_dependency_policy dependency_policy;
-    bool allow_missing_dependencies; /* an unknown id counts as one that has not completed yet */
+    bool allow_missing_dependencies; /* an unknown id counts as one that has not completed yet; nobody then
+                                        sees a circle that is closed through it */
     struct pawl_str actor;
 };
 #define PAWL_TASK_NEW_INIT PAWL_INIT_OF(struct pawl_task_new)

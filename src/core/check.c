@@ -265,9 +265,9 @@ static enum pawl_code find_member(struct pawl_str name, size_t count, struct paw
         *out = (int32_t)number;
         return PAWL_OK;
     }
-    if (name.len == 0 || name.len > 2 * PAWL_TASK_ID_BYTES_MAX || !pawl_utf8_is_valid(name)) {
-        return pawl_error_set(err, PAWL_INVALID, "depends_on: not an id");
-    }
+    bool is_id = name.len > 0 && name.len <= 2 * PAWL_TASK_ID_BYTES_MAX;
+    for (size_t i = 0; is_id && i < name.len; i++) is_id = is_id_char(name.ptr[i], i == 0);
+    if (!is_id) return pawl_error_set(err, PAWL_INVALID, "depends_on: not an id");
     void **slot = pawl_map_at(ids, 0, 0, name);
     if (slot != NULL) *out = (int32_t)((intptr_t)*slot - 1);
     return PAWL_OK;
@@ -394,9 +394,10 @@ enum pawl_code pawl_check_create(const struct pawl_task_new *asks, size_t count,
         if (code == PAWL_OK) {
             code = check_dependencies(&asks[i], i, count, &ids, scratch, member, err);
         }
-        member->title = pawl_title_derive(asks[i].title, asks[i].goal, scratch);
-        member->body_digest = body_digest(&asks[i]);
-        if (code != PAWL_OK && count > 1) pawl_error_prefix(err, "member #%zu", i);
+        if (code == PAWL_OK) {
+            member->title = pawl_title_derive(asks[i].title, asks[i].goal, scratch);
+            member->body_digest = body_digest(&asks[i]);
+        } else if (count > 1) pawl_error_prefix(err, "member #%zu", i);
     }
     if (code == PAWL_OK && members != NULL) code = check_cycles(members, count, scratch, err);
     if (pawl_arena_code(scratch) != PAWL_OK) {

@@ -27,11 +27,18 @@ static enum pawl_code check_and_ask(struct pawl *pawl, struct pawl_request *requ
                                     struct pawl_error *err)
 {
     struct pawl_arena *scratch;
-    enum pawl_code code = pawl_arena_open(&scratch, 0);
-    if (code != PAWL_OK) return pawl_error_set(err, code, "no memory to check the call");
-    code = pawl_check_command(&request->command, scratch, err);
-    pawl_arena_close(scratch);
-    return code != PAWL_OK ? code : pawl_engine_ask(pawl, request, err);
+    enum pawl_code code = pawl_engine_enter(pawl, err); /* a large body takes a while to check */
+    if (code != PAWL_OK) return code;
+    code = pawl_arena_open(&scratch, 0);
+    if (code == PAWL_OK) {
+        code = pawl_check_command(&request->command, scratch, err);
+        pawl_arena_close(scratch);
+        if (code == PAWL_OK) code = pawl_engine_ask(pawl, request, err);
+    } else {
+        (void)pawl_error_set(err, code, "no memory to check the call");
+    }
+    pawl_engine_leave(pawl);
+    return code;
 }
 
 /* What every call about one task has in common. */
@@ -58,19 +65,10 @@ static enum pawl_code begin_change(struct pawl *pawl, struct pawl_request *reque
 
 /* ---- Adding ---- */
 
-enum pawl_code pawl_task_add_batch(struct pawl *pawl, const struct pawl_task_new *asks, size_t count,
-                                   struct pawl_arena *keep, struct pawl_added *out,
-                                   struct pawl_error *err)
+static enum pawl_code check_and_add(struct pawl *pawl, const struct pawl_task_new *asks, size_t count,
+                                    struct pawl_arena *keep, struct pawl_added *out,
+                                    struct pawl_error *err)
 {
-    if (pawl == NULL || keep == NULL || (count > 0 && (asks == NULL || out == NULL))) {
-        return misuse(err, "pawl, asks, keep and out are needed");
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (!SIZED(&asks[i])) return misuse(err, "ask: begin with PAWL_TASK_NEW_INIT");
-        if (asks[i].depends_on_count > 0 && asks[i].depends_on == NULL) {
-            return misuse(err, "depends_on: is NULL");
-        }
-    }
     struct pawl_arena *scratch;
     enum pawl_code code = pawl_arena_open(&scratch, 0);
     if (code != PAWL_OK) return pawl_error_set(err, code, "no memory to check the batch");
@@ -93,6 +91,26 @@ enum pawl_code pawl_task_add_batch(struct pawl *pawl, const struct pawl_task_new
     }
     if (code == PAWL_OK) memcpy(out, added, count * sizeof *out);
     pawl_arena_close(scratch);
+    return code;
+}
+
+enum pawl_code pawl_task_add_batch(struct pawl *pawl, const struct pawl_task_new *asks, size_t count,
+                                   struct pawl_arena *keep, struct pawl_added *out,
+                                   struct pawl_error *err)
+{
+    if (pawl == NULL || keep == NULL || (count > 0 && (asks == NULL || out == NULL))) {
+        return misuse(err, "pawl, asks, keep and out are needed");
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!SIZED(&asks[i])) return misuse(err, "ask: begin with PAWL_TASK_NEW_INIT");
+        if (asks[i].depends_on_count > 0 && asks[i].depends_on == NULL) {
+            return misuse(err, "depends_on: is NULL");
+        }
+    }
+    enum pawl_code code = pawl_engine_enter(pawl, err);
+    if (code != PAWL_OK) return code;
+    code = check_and_add(pawl, asks, count, keep, out, err);
+    pawl_engine_leave(pawl);
     return code;
 }
 

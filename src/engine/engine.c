@@ -148,7 +148,7 @@ static void arm_timer(const struct pawl *pawl, int64_t at_boot_ms)
 /* Sleeps until woken, rung, or due. Returns whether the bell has rung. */
 static bool sleep_until(struct pawl *pawl, int64_t at_boot_ms)
 {
-    enum { POSTGRES_LOOK_MS = 1000 }; /* notifications are hints: look once a second besides */
+    enum { LOOK_MS = 1000 }; /* notifications are hints, and there may be no bell: look once a second besides */
     int bell = pawl->turn != NULL ? pawl_turn_bell_fd(pawl->turn) : pawl_store_bell_fd(pawl->store);
     struct pollfd waits[] = {
         {.fd = pawl->wake_fd, .events = POLLIN},
@@ -157,8 +157,8 @@ static bool sleep_until(struct pawl *pawl, int64_t at_boot_ms)
         {.fd = pawl->turn != NULL ? pawl_turn_late_fd(pawl->turn) : -1, .events = POLLIN},
     };
     arm_timer(pawl, at_boot_ms);
-    bool looks_anyway = pawl->turn == NULL && (pawl->parked.count > 0 || pawl->has_timers);
-    int got = poll(waits, 4, looks_anyway ? POSTGRES_LOOK_MS : -1);
+    bool looks_anyway = (pawl->turn == NULL || bell < 0) && (pawl->parked.count > 0 || pawl->has_timers);
+    int got = poll(waits, 4, looks_anyway ? LOOK_MS : -1);
     uint64_t count;
     if (waits[0].revents != 0) (void)!read(pawl->wake_fd, &count, sizeof count);
     if (waits[1].revents != 0) (void)!read(pawl->timer_fd, &count, sizeof count);
@@ -354,6 +354,9 @@ static void run_driven(struct pawl *pawl)
 
 enum pawl_code pawl_engine_enter(struct pawl *pawl, struct pawl_error *err)
 {
+    if (pawl->pid != getpid()) {
+        return pawl_error_set(err, PAWL_MISUSE, "the handle was opened by the process this one was forked from");
+    }
     (void)pthread_mutex_lock(&pawl->lock);
     bool is_open = !pawl->is_stopping;
     if (is_open) pawl->call_count++;
@@ -496,7 +499,8 @@ static enum pawl_code open_parts(struct pawl *pawl, const struct pawl_options *o
     if (code != PAWL_OK) return pawl_error_set(err, code, "no memory for the step");
     code = pawl_store_open(&pawl->store, &pawl->store_options, err);
     if (code == PAWL_OK && !pawl_store_is_postgres(pawl->store)) {
-        code = pawl_turn_open(&pawl->turn, pawl_store_path(pawl->store), !pawl->is_driven, err);
+        code = pawl_turn_open(&pawl->turn, pawl_store_path(pawl->store), !pawl->is_driven, pawl->has_timers,
+                              err);
     }
     if (code == PAWL_OK && options->listener_count > 0) {
         code = pawl_listening_open(&pawl->listening, options->listeners, options->listener_count,
@@ -524,6 +528,7 @@ enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *options, 
     if (code != PAWL_OK) return code;
     struct pawl *pawl = calloc(1, sizeof *pawl);
     if (pawl == NULL) return pawl_error_set(err, PAWL_NO_MEMORY, "no memory for a handle");
+    pawl->pid = getpid();
     pawl->wake_fd = -1;
     pawl->timer_fd = -1;
     pawl_env_real_init(&pawl->real);
@@ -557,9 +562,20 @@ enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *options, 
     return PAWL_OK;
 }
 
+/* The database file is whole when the last one has gone: people copy it. Not worth waiting for: whoever has the
+ * turn, or closes after us, does it. */
+static void move_log(struct pawl *pawl)
+{
+    if (pawl->turn == NULL || pawl->store == NULL) return;
+    if (pawl_turn_take(pawl->turn, 1, NULL) != PAWL_OK) return;
+    pawl_store_checkpoint_all(pawl->store);
+    pawl_turn_give(pawl->turn);
+}
+
 void pawl_close(struct pawl *pawl)
 {
     if (pawl == NULL) return;
+    if (pawl->pid != getpid()) return; /* forked: its threads are not here, its files are the parent's */
     (void)pthread_mutex_lock(&pawl->lock);
     pawl->is_stopping = true;
     (void)pthread_cond_broadcast(&pawl->changed);
@@ -574,6 +590,7 @@ void pawl_close(struct pawl *pawl)
     while (pawl->call_count > 0) (void)pthread_cond_wait(&pawl->changed, &pawl->lock);
     (void)pthread_mutex_unlock(&pawl->lock);
     pawl_reader_close(pawl->reader);
+    move_log(pawl);
     pawl_turn_close(pawl->turn);
     pawl_store_close(pawl->store);
     pawl_arena_close(pawl->arena);

@@ -18,6 +18,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/types.h>
 
 /* One command on its way. Lives on the stack of its caller, who waits; linked into one list at a time. */
 struct pawl_request {
@@ -61,6 +62,7 @@ struct pawl {
     struct pawl_store_options store_options;
     char store_id[PAWL_UUID_BYTES_MAX + 1]; /* known from the first step on */
     bool is_driven;
+    pid_t pid;                     /* who opened it: a handle does not survive fork */
     bool has_timers;
     int64_t lease_ms;
 

@@ -50,6 +50,7 @@ struct transaction {
     size_t own_skip;
     bool with_parked;
     bool had_company;  /* own work or parked claims did come along */
+    bool was_ready_late; /* something became ready while claims were being served */
     int64_t began_boot_ms; /* before the step's now was read */
 };
 
@@ -342,7 +343,10 @@ static enum pawl_code run_transaction(struct transaction *t, bool is_last_chance
     if (code == PAWL_OK && t->claims.count > 0) {
         t->step.ready_limit = wanted_by(&t->claims);
         t->step.claim_bytes_left = PAWL_STEP_CLAIM_BYTES_MAX;
+        t->step.made_ready = false;
         code = run_half(t, &t->claims, is_last_chance, err);
+        /* own work that took more rounds than the first half has: too late for claims that went before it */
+        t->was_ready_late = t->step.made_ready;
         if (code == PAWL_OK) code = pawl_store_save(pawl->store, &t->step.set, err);
     }
     bool has_ears = pawl->listening != NULL || pawl->log.write != NULL;
@@ -553,6 +557,7 @@ static void finish(struct transaction *t)
     for (struct pawl_request *request; (request = pawl_requests_take(&t->claims)) != NULL;) {
         pawl_requests_add(&pawl->backlog, request);
     }
+    if (t->was_ready_late && pawl->parked.count > 0) pawl->is_parked_worth = true;
 }
 
 /* ---- The step ---- */

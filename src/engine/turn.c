@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/str.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,6 +27,9 @@ enum waiting {
 
 struct pawl_turn {
     char *path; /* owned */
+    char *db_path;      /* owned */
+    struct stat db;     /* the file that was there when the handle was opened */
+    bool has_bell;
     int fd;
     int inotify_fd;
     int late_fd; /* eventfd: the waiter has the turn */
@@ -101,12 +105,16 @@ static enum pawl_code attach(struct pawl_turn *turn, struct pawl_error *err)
 {
     turn->fd = open(turn->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (turn->fd < 0) return io_error(err, "cannot open", turn->path);
+    if (stat(turn->db_path, &turn->db) != 0) return io_error(err, "cannot look at", turn->db_path);
+    if (!turn->has_bell) return PAWL_OK;
     turn->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (turn->inotify_fd < 0 ||
-        inotify_add_watch(turn->inotify_fd, turn->path, IN_MODIFY | IN_CLOSE_WRITE) < 0) {
-        return io_error(err, "cannot watch", turn->path);
+    bool watches = turn->inotify_fd >= 0 &&
+                   inotify_add_watch(turn->inotify_fd, turn->path, IN_MODIFY | IN_CLOSE_WRITE) >= 0;
+    if (!watches && turn->inotify_fd >= 0) {
+        (void)close(turn->inotify_fd);
+        turn->inotify_fd = -1;
     }
-    return PAWL_OK;
+    return PAWL_OK; /* without one: see pawl_turn_bell_fd */
 }
 
 static void detach(struct pawl_turn *turn)
@@ -117,8 +125,16 @@ static void detach(struct pawl_turn *turn)
     turn->inotify_fd = -1;
 }
 
+/* Ending a thread needs the compiler's unwinder, which libc loads when it is first needed, and ends the whole
+ * process if it cannot: better now, where it is an error like any other. */
+static bool load_unwinder(void)
+{
+    return dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_GLOBAL) != NULL;
+}
+
 static bool start_waiter(struct pawl_turn *turn)
 {
+    if (!load_unwinder()) return false;
     pthread_condattr_t monotonic;
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -131,7 +147,7 @@ static bool start_waiter(struct pawl_turn *turn)
 }
 
 enum pawl_code pawl_turn_open(struct pawl_turn **out, struct pawl_str db_path, bool has_waiter,
-                              struct pawl_error *err)
+                              bool has_bell, struct pawl_error *err)
 {
     static const char suffix[] = "-turn";
     struct pawl_turn *turn = calloc(1, sizeof *turn);
@@ -139,17 +155,21 @@ enum pawl_code pawl_turn_open(struct pawl_turn **out, struct pawl_str db_path, b
     turn->fd = -1;
     turn->inotify_fd = -1;
     turn->late_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    turn->has_bell = has_bell;
     turn->path = malloc(db_path.len + sizeof suffix);
+    turn->db_path = malloc(db_path.len + 1);
     enum pawl_code code = PAWL_OK;
-    if (turn->path == NULL) {
+    if (turn->path == NULL || turn->db_path == NULL) {
         code = pawl_error_set(err, PAWL_NO_MEMORY, "no memory for the turn");
     } else {
         memcpy(turn->path, db_path.ptr, db_path.len);
+        memcpy(turn->db_path, db_path.ptr, db_path.len);
+        turn->db_path[db_path.len] = '\0';
         memcpy(turn->path + db_path.len, suffix, sizeof suffix);
         code = turn->late_fd < 0 ? io_error(err, "no eventfd for", turn->path) : attach(turn, err);
     }
     if (code == PAWL_OK && has_waiter && !start_waiter(turn)) {
-        code = pawl_error_set(err, PAWL_NO_MEMORY, "cannot start a thread");
+        code = pawl_error_set(err, PAWL_NO_MEMORY, "cannot start a thread, or there is no libgcc_s");
     }
     if (code != PAWL_OK) {
         pawl_turn_close(turn);
@@ -172,6 +192,7 @@ void pawl_turn_close(struct pawl_turn *turn)
     detach(turn);
     if (turn->late_fd >= 0) (void)close(turn->late_fd);
     free(turn->path);
+    free(turn->db_path);
     free(turn);
 }
 
@@ -229,13 +250,15 @@ static bool is_waiting(struct pawl_turn *turn)
     return waits;
 }
 
-/* Whether the path still names the file we hold; somebody may have moved the database and its companions. */
+/* Whether the paths still name the files we hold; somebody may have moved the database and its companions. */
 static bool is_same_file(const struct pawl_turn *turn)
 {
     struct stat held;
     struct stat named;
-    return fstat(turn->fd, &held) == 0 && stat(turn->path, &named) == 0 &&
-           held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+    if (fstat(turn->fd, &held) != 0 || stat(turn->path, &named) != 0) return false;
+    if (held.st_ino != named.st_ino || held.st_dev != named.st_dev) return false;
+    if (stat(turn->db_path, &named) != 0) return false;
+    return turn->db.st_ino == named.st_ino && turn->db.st_dev == named.st_dev;
 }
 
 enum pawl_code pawl_turn_take(struct pawl_turn *turn, int64_t wait_ms, struct pawl_error *err)
@@ -257,7 +280,8 @@ enum pawl_code pawl_turn_take(struct pawl_turn *turn, int64_t wait_ms, struct pa
     turn->holds = true;
     if (!is_same_file(turn)) {
         pawl_turn_give(turn);
-        return pawl_error_set(err, PAWL_IO, "%s has been replaced; open the store anew", turn->path);
+        return pawl_error_set(err, PAWL_IO, "%s or its companion %s has been moved or replaced; open the store anew",
+                              turn->db_path, turn->path);
     }
     return PAWL_OK;
 }
@@ -300,7 +324,7 @@ int pawl_turn_late_fd(const struct pawl_turn *turn)
 bool pawl_turn_drain(struct pawl_turn *turn)
 {
     char events[4096];
-    bool rang = false;
-    while (read(turn->inotify_fd, events, sizeof events) > 0) rang = true;
+    bool rang = turn->inotify_fd < 0;
+    while (turn->inotify_fd >= 0 && read(turn->inotify_fd, events, sizeof events) > 0) rang = true;
     return rang;
 }

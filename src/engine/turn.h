@@ -17,9 +17,10 @@
 struct pawl_turn;
 
 /* db_path is the database's. has_waiter: whether a thread may be started for waiting; without one take()
- * tries again and again until its bound. */
+ * tries again and again until its bound. has_bell: whether to listen; the number of listeners a user may have is
+ * small (fs.inotify.max_user_instances), and when they are used up the bell is done without, see bell_fd. */
 enum pawl_code pawl_turn_open(struct pawl_turn **out, struct pawl_str db_path, bool has_waiter,
-                              struct pawl_error *err);
+                              bool has_bell, struct pawl_error *err);
 void pawl_turn_close(struct pawl_turn *turn); /* takes NULL; gives the turn back */
 
 /* Takes the turn, waiting at most wait_ms of real time.
@@ -35,7 +36,8 @@ void pawl_turn_settle(struct pawl_turn *turn);
 /* Tells the other processes; only while the turn is held. */
 void pawl_turn_ring(struct pawl_turn *turn);
 
-/* Readable when somebody has rung, or when a late turn has to be settled. */
+/* Readable when somebody has rung, or when a late turn has to be settled. Without a bell the first is -1: then
+ * one has to look now and then, and drain always says that somebody may have rung. */
 int pawl_turn_bell_fd(const struct pawl_turn *turn);
 int pawl_turn_late_fd(const struct pawl_turn *turn);
 /* Empties the bell; whether somebody had rung (ourselves included). */

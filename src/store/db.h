@@ -226,7 +226,8 @@ struct pawl_db_driver {
     struct pawl_str (*path)(const struct pawl_db *db);
 
     /* SQLite only, else NULL: moves the log into the file if it has grown long. */
-    void (*checkpoint)(struct pawl_db *db);
+    /* all: whatever its length, and the log's file becomes empty */
+    void (*checkpoint)(struct pawl_db *db, bool all);
 
     /* PostgreSQL only, else NULL: the database's clock, read in a statement of its own (flushes);
      * and the bell of other processes' commits (pawl_store_bell_fd). */

@@ -98,18 +98,18 @@ static enum pawl_code why_running(struct pawl_reader *reader, const struct pawl_
     if (code != PAWL_OK) return code;
     struct instant_text end = instant(task->lease_end_at_ms);
     if (is_over) {
-        *out = pawl_arena_format(
-            keep,
-            "worker %.*s was at attempt %" PRId32 " of %" PRId32
-            "%s; its lease ended at %s; it is taken back when " WHEN_TIMERS_RUN,
-            PAWL_STR_ARG(about->owner), task->retries + 1, task->retry.max_retries + 1,
-            requests[task->control], end.text);
+        *out =
+            pawl_arena_format(keep,
+                              "worker %.*s was at attempt %" PRId32 " of %" PRId32
+                              "%s; its lease ended at %s; it is taken back when " WHEN_TIMERS_RUN,
+                              PAWL_STR_ARG(about->owner), task->retries + 1,
+                              task->retry.max_retries + 1, requests[task->control], end.text);
         return PAWL_OK;
     }
     *out = pawl_arena_format(
         keep, "worker %.*s is at attempt %" PRId32 " of %" PRId32 ", under a lease until %s%s",
-        PAWL_STR_ARG(about->owner), task->retries + 1, task->retry.max_retries + 1,
-        end.text, requests[task->control]);
+        PAWL_STR_ARG(about->owner), task->retries + 1, task->retry.max_retries + 1, end.text,
+        requests[task->control]);
     return PAWL_OK;
 }
 

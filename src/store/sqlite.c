@@ -280,16 +280,20 @@ static int log_grew(void *self, sqlite3 *handle, const char *name, int pages)
 
 /* Moved into the file as a whole, the log begins anew with the next commit. A reader in its way
  * leaves it longer; then it is tried again when it has grown by as much once more. */
-static void sqlite_checkpoint(struct pawl_db *base)
+static void sqlite_checkpoint(struct pawl_db *base, bool all)
 {
     struct sqlite *db = sqlite_of(base);
-    if (db->log_pages < db->log_pages_tried + LOG_PAGES_LONG) return;
+    if (!all && db->log_pages < db->log_pages_tried + LOG_PAGES_LONG) return;
+    if (all && db->log_pages == 0) return; /* this connection has written nothing */
     bool waits = db->log_pages >= LOG_PAGES_TOO_LONG;
     db->log_pages_tried = db->log_pages;
-    (void)sqlite3_busy_timeout(db->handle, LOG_BUSY_MS_MAX);
+    (void)sqlite3_busy_timeout(db->handle, all ? 0 : LOG_BUSY_MS_MAX);
     /* failure is no error of the step: everything is in the log, and it is tried again */
     int result = sqlite3_wal_checkpoint_v2(
-        db->handle, NULL, waits ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE, NULL,
+        db->handle, NULL,
+        all     ? SQLITE_CHECKPOINT_TRUNCATE
+        : waits ? SQLITE_CHECKPOINT_RESTART
+                : SQLITE_CHECKPOINT_PASSIVE, NULL,
         NULL);
     (void)sqlite3_busy_timeout(db->handle, BUSY_MS_MAX);
     if (result != SQLITE_OK && (result & 0xFF) != SQLITE_BUSY) {

@@ -450,12 +450,22 @@ enum pawl_code pawl_store_has_ready(struct pawl_store *store, const struct pawl_
     return PAWL_OK;
 }
 
-void pawl_store_checkpoint(struct pawl_store *store)
+static void checkpoint(struct pawl_store *store, bool all)
 {
     pawl_assert(!store->is_begun);
     if (store->db != NULL && store->db->driver->checkpoint != NULL) {
-        store->db->driver->checkpoint(store->db);
+        store->db->driver->checkpoint(store->db, all);
     }
+}
+
+void pawl_store_checkpoint(struct pawl_store *store)
+{
+    checkpoint(store, false);
+}
+
+void pawl_store_checkpoint_all(struct pawl_store *store)
+{
+    checkpoint(store, true);
 }
 
 bool pawl_store_was_race(const struct pawl_store *store)

@@ -77,6 +77,8 @@ enum pawl_code pawl_store_has_ready(struct pawl_store *store, const struct pawl_
 /* Moves the write-ahead log into the file when it has grown past its bound. Only for the holder of the
  * turn, outside a transaction. Never an error: it is tried again after the next step. */
 void pawl_store_checkpoint(struct pawl_store *store);
+/* The same whatever its length, at the end: so that the file alone is the whole store. */
+void pawl_store_checkpoint_all(struct pawl_store *store);
 
 /* PostgreSQL: a descriptor that becomes readable when another process has committed; -1 on SQLite (there the
  * turn file tells). Drain empties it and returns whether there was something. */

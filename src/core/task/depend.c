@@ -107,6 +107,13 @@ static struct pawl_rows *own_list(struct pawl_step *step, int64_t on, int64_t af
     memcpy(rows, read->rows, bytes);
     *own = *read;
     own->rows = rows;
+    /* a task may wait twice for the same one: its rows stay in one slice */
+    size_t whole = own->count;
+    while (own->is_cut && whole > 0 && rows[whole - 1].task == own->last) whole--;
+    if (own->is_cut && whole > 0) {
+        own->count = whole;
+        own->last = rows[whole - 1].task;
+    }
     pawl_set_know_after(&step->set, PAWL_LOOK_DEPENDENTS, on, after, own);
     return own;
 }

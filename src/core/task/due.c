@@ -152,7 +152,7 @@ static struct pawl_str filter_write(struct pawl_step *step, const struct filter 
     pawl_json_put_member_text(&w, "error_has", filter->error_has);
     pawl_json_put_member_int64(&w, "dead_before_at_ms", filter->dead_before_at_ms);
     pawl_json_put_member_bool(&w, "keep_retries", filter->resume.keep_retries);
-    pawl_json_put_member_raw(&w, "input", filter->resume.input);
+    if (filter->resume.input.len > 0) pawl_json_put_member_raw(&w, "input", filter->resume.input);
     pawl_json_put_member_text(&w, "actor", filter->actor);
     pawl_json_put_member_text(&w, "reason", filter->reason);
     pawl_json_end_object(&w);
@@ -165,7 +165,7 @@ static bool filter_read(struct pawl_step *step, struct pawl_str text, struct fil
     struct pawl_arena *arena = step->set.arena;
     if (pawl_json_parse_top(text, 1, arena, &root, NULL) != PAWL_OK) return false;
     const struct pawl_json *input = pawl_json_member(root, PAWL_STR("input"));
-    if (input != NULL && input->kind != PAWL_JSON_NULL) out->resume.input = input->raw;
+    if (input != NULL) out->resume.input = input->raw;
     return pawl_json_text(pawl_json_member(root, PAWL_STR("queue")), arena, &out->queue) &&
            pawl_json_text(pawl_json_member(root, PAWL_STR("error_has")), arena, &out->error_has) &&
            pawl_json_int64(pawl_json_member(root, PAWL_STR("dead_before_at_ms")),
