@@ -26,8 +26,8 @@ enum {
     /* What is not about options. */
     PAWL_IS_LIST = 1 << 8,       /* prints rows: jsonl where nothing else is asked for */
     PAWL_CREATES_STORE = 1 << 9, /* a store that is missing is made */
-    PAWL_HAS_TIMERS = 1 << 10,   /* not a one-shot command: what comes due is done; so too with -w */
-    PAWL_FOLLOWS = 1 << 12,      /* the same with -f */
+    PAWL_HAS_TIMERS = 1 << 10, /* not a one-shot command: what comes due is done; so too with -w */
+    PAWL_FOLLOWS = 1 << 12,    /* the same with -f */
     PAWL_HEARS_SIGNALS = 1 << 11 /* SIGINT and SIGTERM are read from a descriptor */
 };
 

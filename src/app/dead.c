@@ -1,4 +1,5 @@
-/* pawl dead redrive and discard: dead letters queued again, by their ids or by a filter, or cancelled. */
+/* pawl dead redrive and discard: dead letters queued again, by their ids or by a filter, or
+ * cancelled. */
 #include "app/cli.h"
 #include "app/commands.h"
 #include "app/each.h"

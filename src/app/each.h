@@ -7,7 +7,8 @@
 struct pawl_cli;
 
 /* Looks at what was given, opens the store, calls change for each word of the command line and
- * shows the task after it (pawl_cli_tells_changes). What fails is told at once and the rest is still done.
+ * shows the task after it (pawl_cli_tells_changes). What fails is told at once and the rest is
+ * still done.
  *
  *   change  tells its failure in cli->err
  *   gives   0; with one id, or if all failed, the exit status of the first failure; else 8 */

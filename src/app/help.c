@@ -108,8 +108,9 @@ static const struct {
     const char *text;
 } values[] = {
     {"T", "a duration: 250ms, 30s, 1.5s, 5m, 1h30m, 7d; a number alone is seconds"},
-    {"TIME", "an instant: 2026-11-30T17:45:00Z, 2026-11-30T17:45+02:00, 2026-11-30 (midnight, UTC), "
-             "or milliseconds since 1970"},
+    {"TIME",
+     "an instant: 2026-11-30T17:45:00Z, 2026-11-30T17:45+02:00, 2026-11-30 (midnight, UTC), "
+     "or milliseconds since 1970"},
 };
 
 static bool takes_value(const struct pawl_cli_command *command, const char *name)

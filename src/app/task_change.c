@@ -113,8 +113,8 @@ static enum pawl_code resolve_one(struct pawl_cli *cli, struct pawl_str id, cons
     struct pawl_fence fence;
     struct pawl_change change;
     pawl_cli_change(cli, id, &fence, &change);
-    enum pawl_code code = pawl_task_resolve(cli->pawl, id, resolution->outcome, resolution->text,
-                                            &change, &cli->err);
+    enum pawl_code code =
+        pawl_task_resolve(cli->pawl, id, resolution->outcome, resolution->text, &change, &cli->err);
     if (code == PAWL_STATE && resolution->outcome == PAWL_TASK_FAILED) {
         return pawl_error_set(&cli->err, code, "%s; FAILED is for RECOVERY_PENDING only",
                               cli->err.text);

@@ -100,8 +100,7 @@ static bool find_printed(struct pawl_cli *cli, struct pawl_str result, struct pa
     const struct pawl_json *base64 = pawl_json_member(json, PAWL_STR("base64"));
     const struct pawl_json *cut = pawl_json_member(json, PAWL_STR("cut"));
     bool is_bytes = base64 != NULL;
-    const struct pawl_json *body =
-        is_bytes ? base64 : pawl_json_member(json, PAWL_STR("text"));
+    const struct pawl_json *body = is_bytes ? base64 : pawl_json_member(json, PAWL_STR("text"));
     bool has_cut = pawl_json_bool(cut, is_cut) && *is_cut;
     if (!has_cut && (cut != NULL || !is_bytes)) return false;
     if (json->child_count != (has_cut ? 2 : 1)) return false;
@@ -116,8 +115,8 @@ static void show_result(struct pawl_cli *cli, struct pawl_str result)
     const struct pawl_output *out = &cli->out;
     struct pawl_str printed;
     bool is_cut = false;
-    bool is_raw = pawl_given(cli, "raw") && result.len > 0 &&
-                  find_printed(cli, result, &printed, &is_cut);
+    bool is_raw =
+        pawl_given(cli, "raw") && result.len > 0 && find_printed(cli, result, &printed, &is_cut);
     if (!is_raw) {
         pawl_output_json_line(out, result.len > 0 ? result : PAWL_STR("null"));
         return;
@@ -198,8 +197,7 @@ static enum pawl_code say_time_is_up(struct pawl_cli *cli, const struct waiting 
 {
     struct pawl_str more = {0};
     if (waiting->open_count > 1) {
-        more = pawl_arena_format(cli->keep, ", and %zu more have not ended",
-                                 waiting->open_count - 1);
+        more = pawl_arena_format(cli->keep, ", and %zu more not ended", waiting->open_count - 1);
     }
     return pawl_error_set(&cli->err, PAWL_TIMEOUT, "task %.*s is still %s%.*s",
                           PAWL_STR_ARG(waiting->open[0]),

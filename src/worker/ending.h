@@ -38,8 +38,8 @@ struct pawl_ending {
 };
 
 /* The result in what a command printed: itself if it is JSON; else its text, without the line
- * breaks at its end, as a JSON string; {"base64":…} if it is no text: not UTF-8, or with zero bytes.
- * What was cut is marked: {"text":…,"cut":true}. Empty if nothing was printed. */
+ * breaks at its end, as a JSON string; {"base64":…} if it is no text: not UTF-8, or with zero
+ * bytes. What was cut is marked: {"text":…,"cut":true}. Empty if nothing was printed. */
 struct pawl_str pawl_result_make(struct pawl_str printed, bool is_cut, struct pawl_arena *arena);
 
 /* "exit status 3: " or "signal 9 (Killed): ", then the tail. */

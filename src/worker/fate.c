@@ -7,7 +7,8 @@
 static bool is_own_end(const struct pawl_event *event, int64_t epoch)
 {
     return event->epoch == epoch && event->state != PAWL_TASK_RUNNING &&
-           event->state != PAWL_TASK_RECOVERY_PENDING; /* the lease's end, before the epoch is raised */
+           event->state !=
+               PAWL_TASK_RECOVERY_PENDING; /* the lease's end, before the epoch is raised */
 }
 
 static bool is_time_out(const struct pawl_event *event, int64_t epoch)
@@ -21,8 +22,8 @@ static enum pawl_fate how_it_came(struct pawl *pawl, const struct pawl_fence *fe
 {
     for (int64_t after = 0;;) {
         struct pawl_events page;
-        enum pawl_code code = pawl_task_history(pawl, fence->task_id, after, PAWL_BATCH_MAX, arena,
-                                                &page, NULL);
+        enum pawl_code code =
+            pawl_task_history(pawl, fence->task_id, after, PAWL_BATCH_MAX, arena, &page, NULL);
         if (code != PAWL_OK || page.count == 0) return PAWL_FATE_LOST;
         for (size_t i = 0; i < page.count; i++) {
             if (is_own_end(&page.events[i], fence->epoch)) return PAWL_FATE_BY_ITSELF;

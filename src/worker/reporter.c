@@ -236,14 +236,13 @@ static void log_failure(struct pawl_reporter *reporter, const struct work *work,
         pawl_instant_format(at_ms != 0 ? at_ms : look->task.updated_at_ms, retry_at);
     }
     const char *state = look->is_known ? pawl_task_state_name(look->task.state) : "unknown";
-    pawl_log_write(
-        reporter->options.log, PAWL_LOG_WARN, "worker.task_ended",
-        PAWL_TEXT("task", work->fence.task_id), PAWL_INT("epoch", work->fence.epoch),
-        PAWL_TEXT("outcome", pawl_str_of(outcome)),
-        PAWL_INT(is_signal ? "signal" : "exit_status",
-                 is_signal ? ending->signal_number : ending->exit_status),
-        PAWL_TEXT("error", pawl_error_excerpt(error)),
-        PAWL_TEXT(waits ? "retry_at" : "state", pawl_str_of(waits ? retry_at : state)));
+    pawl_log_write(reporter->options.log, PAWL_LOG_WARN, "worker.task_ended",
+                   PAWL_TEXT("task", work->fence.task_id), PAWL_INT("epoch", work->fence.epoch),
+                   PAWL_TEXT("outcome", pawl_str_of(outcome)),
+                   PAWL_INT(is_signal ? "signal" : "exit_status",
+                            is_signal ? ending->signal_number : ending->exit_status),
+                   PAWL_TEXT("error", pawl_error_excerpt(error)),
+                   PAWL_TEXT(waits ? "retry_at" : "state", pawl_str_of(waits ? retry_at : state)));
 }
 
 static void log_dropped(struct pawl_reporter *reporter, const struct work *work,
@@ -258,7 +257,8 @@ static void log_dropped(struct pawl_reporter *reporter, const struct work *work,
 
 /* ---- The end ---- */
 
-/* True if there is nothing to tell the store: the task has ended already, in a way that is known. */
+/* True if there is nothing to tell the store: the task has ended already, in a way that is known.
+ */
 static bool has_ended(struct pawl_reporter *reporter, const struct work *work)
 {
     struct pawl_fate_look look =

@@ -3,8 +3,8 @@
  * A slot goes round: free, working (its command runs), reporting (the outcome is being told), free.
  * All reasons to stop a command meet in stop(). One that ends with exit status 0 all the same has
  * finished its work, and the task is completed, unless its time was up. Else the first reason
- * decides what becomes of the task, except that a lost lease beats all: then nothing may be said any
- * more. */
+ * decides what becomes of the task, except that a lost lease beats all: then nothing may be said
+ * any more. */
 #include "worker/worker.h"
 
 #include "base/arena.h"

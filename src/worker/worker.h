@@ -40,8 +40,8 @@ struct pawl_worker_options { /* all borrowed until the worker has ended */
 /* Works until it is told to end: SIGINT or SIGTERM, or as the options say. Then running commands
  * may end by themselves within the grace; after it they are stopped and their tasks given back,
  * uncounted. A second signal does that at once. SIGCHLD must be blocked in all threads. After a
- * signal the handle does not wait any more (pawl_stop_waiting). A command that ends with exit status
- * 0 completes its task, whyever it was told to stop, but for a time-out.
+ * signal the handle does not wait any more (pawl_stop_waiting). A command that ends with exit
+ * status 0 completes its task, whyever it was told to stop, but for a time-out.
  *
  *   fails  PAWL_NOT_FOUND  there is no such program or folder; nothing was claimed
  *          what a claim fails with, if asking again cannot help; tasks in hand were finished first

@@ -333,7 +333,7 @@ wait_as_they_end()
     add --id a; add --id b; run task complete a
     run task wait b a --timeout 50ms -o name; exits 7; prints a; says 'task b is still QUEUED$'
     add --id c
-    run task wait c b --timeout 50ms; refuses 7 TIMEOUT 'task c is still QUEUED, and 1 more have not ended'
+    run task wait c b --timeout 50ms; refuses 7 TIMEOUT 'task c is still QUEUED, and 1 more not ended'
     run task wait b nobody; refuses 3 NOT_FOUND nobody
 }
 test_that "wait prints each task when it ends, whatever the order of their names" wait_as_they_end

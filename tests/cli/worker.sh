@@ -409,7 +409,7 @@ test_that "a command that finishes after its worker has stopped it completes its
 drain_at_once()
 {
     add --id d
-    start_stubborn 0 --grace 10m
+    start_stubborn 1 --grace 10m
     kill -TERM "$worker"
     until grep -q event=worker.draining said; do :; done
     kill -TERM "$worker"

@@ -42,7 +42,8 @@ TEST("what a command prints becomes JSON: itself, its text, or its bytes")
         {PAWL_STR_INIT("  two\nlines"), false, "\"  two\\nlines\""},
         {PAWL_STR_INIT("{\"a\":1,\"a\":2}"), false, "\"{\\\"a\\\":1,\\\"a\\\":2}\""},
         {PAWL_STR_INIT("\xff\xfe"), false, "{\"base64\":\"//4=\"}"},
-        {PAWL_STR_INIT("a\0b"), false, "\"a\\u0000b\""},
+        {PAWL_STR_INIT("a\0b"), false, "{\"base64\":\"YQBi\"}"},
+        {PAWL_STR_INIT("a\0b\n"), true, "{\"base64\":\"YQBiCg==\",\"cut\":true}"},
         {PAWL_STR_INIT("12345"), true, "{\"text\":\"12345\",\"cut\":true}"},
         {PAWL_STR_INIT("ab\xc3"), true, "{\"text\":\"ab\",\"cut\":true}"},
         {PAWL_STR_INIT("\xff\xff\xff\xff\xff"), true, "{\"base64\":\"//////8=\",\"cut\":true}"},
@@ -97,6 +98,30 @@ TEST("the error tells exit status or signal, then the end of standard error, men
                                 PAWL_STR("a\xff"
                                          "b\0"),
                                 arena));
+    pawl_arena_close(arena);
+}
+
+TEST("the excerpt of an error is its last line, and not too long")
+{
+    char lines[1000];
+    for (size_t i = 0; i < sizeof lines; i++) lines[i] = 'y';
+    CHECK_STR("", pawl_error_excerpt((struct pawl_str){0}));
+    CHECK_STR("", pawl_error_excerpt(PAWL_STR(" \n")));
+    CHECK_STR("exit status 3", pawl_error_excerpt(PAWL_STR("exit status 3")));
+    CHECK_STR("c d", pawl_error_excerpt(PAWL_STR("exit status 3: a\nb\nc d\n\n")));
+    CHECK_EQ(200, pawl_error_excerpt((struct pawl_str){lines, sizeof lines}).len);
+}
+
+TEST("a failure has the exit status or the signal of the command")
+{
+    struct pawl_arena *arena = arena_open();
+    struct pawl_ending ending =
+        pawl_ending_of_exit(exited(65), PAWL_STR(""), false, PAWL_STR(""), -1, arena);
+    CHECK_EQ(65, ending.exit_status);
+    CHECK_EQ(0, ending.signal_number);
+    ending = pawl_ending_of_exit(killed(SIGKILL), PAWL_STR(""), false, PAWL_STR(""), -1, arena);
+    CHECK_EQ(0, ending.exit_status);
+    CHECK_EQ(SIGKILL, ending.signal_number);
     pawl_arena_close(arena);
 }
 
