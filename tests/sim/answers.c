@@ -1,6 +1,6 @@
-/* Answers: each OK has its trace in the store, and each refusal is the one that the contract's table 3.3 has
- * for the state that the task was in. The latter where it can be told: the task had this one call in the move,
- * and nothing else happened to it. */
+/* Answers: each OK has its trace in the store, and each refusal is the one that the contract's
+ * table 3.3 has for the state that the task was in. The latter where it can be told: the task had
+ * this one call in the move, and nothing else happened to it. */
 #include "sim.h"
 
 #include "base/error.h"
@@ -12,7 +12,8 @@
 #define X  PAWL_STATE
 #define LL PAWL_LEASE_LOST
 
-/* What an operator is told, by the state before. RECOVERY_PENDING is never seen between steps here. */
+/* What an operator is told, by the state before. RECOVERY_PENDING is never seen between steps here.
+ */
 /* clang-format off */
 static const struct {
     enum pawl_command_kind kind;
@@ -57,18 +58,22 @@ static struct pawl_str owner_before(const struct asked *a)
 static bool fence_held(const struct asked *a, const struct pawl_fence *fence)
 {
     return was(a, LOOK_state) == PAWL_TASK_RUNNING && was(a, LOOK_epoch) == fence->epoch &&
-           pawl_str_equal(owner_before(a), fence->owner) && a->sim->now_high_ms < was(a, LOOK_lease_end_at_ms);
+           pawl_str_equal(owner_before(a), fence->owner) &&
+           a->sim->now_high_ms < was(a, LOOK_lease_end_at_ms);
 }
 
 static bool is_outcome(enum pawl_command_kind kind)
 {
-    return kind == PAWL_COMMAND_COMPLETE || kind == PAWL_COMMAND_FAIL || kind == PAWL_COMMAND_RELEASE ||
-           kind == PAWL_COMMAND_PAUSE || kind == PAWL_COMMAND_CANCEL;
+    return kind == PAWL_COMMAND_COMPLETE || kind == PAWL_COMMAND_FAIL ||
+           kind == PAWL_COMMAND_RELEASE || kind == PAWL_COMMAND_PAUSE ||
+           kind == PAWL_COMMAND_CANCEL;
 }
 
-/* ---- Whether the answer can be told ----------------------------------------------------------- */
+/* ---- Whether the answer can be told -----------------------------------------------------------
+ */
 
-/* How many calls in this move name the task, whatever was answered; claims have a half of their own. */
+/* How many calls in this move name the task, whatever was answered; claims have a half of their
+ * own. */
 static int calls_about(const struct sim *sim, struct pawl_str id)
 {
     int count = 0;
@@ -79,8 +84,10 @@ static int calls_about(const struct sim *sim, struct pawl_str id)
 static bool is_alone(const struct asked *a)
 {
     const struct sim *sim = a->sim;
-    if (sim->had_fault || sim->was_killed || sim->unknown_count > 0 || !sim->is_now_known) return false;
-    if (a->before == NULL || a->model->is_by_engine || calls_about(sim, a->model->id) != 1) return false;
+    if (sim->had_fault || sim->was_killed || sim->unknown_count > 0 || !sim->is_now_known)
+        return false;
+    if (a->before == NULL || a->model->is_by_engine || calls_about(sim, a->model->id) != 1)
+        return false;
     int64_t due = was(a, LOOK_due_at_ms);
     if (due != 0 && due <= sim->now_high_ms) return false; /* that comes first */
     return was(a, LOOK_open_dependencies) == a->after->at[LOOK_open_dependencies];
@@ -153,7 +160,8 @@ static void check_alone(const struct asked *a)
               pawl_task_state_name((enum pawl_task_state)was(a, LOOK_state)), was(a, LOOK_epoch));
 }
 
-/* ---- Traces of what was answered OK ------------------------------------------------------------- */
+/* ---- Traces of what was answered OK -------------------------------------------------------------
+ */
 
 static bool has_event(const struct asked *a, struct pawl_str actor)
 {
@@ -181,11 +189,13 @@ static bool is_idle(const struct asked *a)
     case PAWL_COMMAND_PAUSE:
         return had_state(a, STATE(PAUSED)) ||
                (had_state(a, STATE(RUNNING)) &&
-                ((a->before != NULL && was(a, LOOK_control) == PAWL_CONTROL_PAUSE) || calls_about(a->sim, a->model->id) > 1));
+                ((a->before != NULL && was(a, LOOK_control) == PAWL_CONTROL_PAUSE) ||
+                 calls_about(a->sim, a->model->id) > 1));
     case PAWL_COMMAND_CANCEL:
         return had_state(a, STATE(CANCELLED)) ||
                (had_state(a, STATE(RUNNING)) &&
-                ((a->before != NULL && was(a, LOOK_control) == PAWL_CONTROL_CANCEL) || calls_about(a->sim, a->model->id) > 1));
+                ((a->before != NULL && was(a, LOOK_control) == PAWL_CONTROL_CANCEL) ||
+                 calls_about(a->sim, a->model->id) > 1));
     default:
         return false;
     }
@@ -202,7 +212,8 @@ static void check_operator(const struct asked *a)
         break;
     }
     if (has_event(a, a->command->actor) || is_idle(a)) return;
-    sim_fault(a->sim, "%s was acknowledged and has left no trace", call_text(a->sim, a->sent->call));
+    sim_fault(a->sim, "%s was acknowledged and has left no trace",
+              call_text(a->sim, a->sent->call));
 }
 
 /* An outcome that was accepted, in this move or before it. */
@@ -210,8 +221,10 @@ static void check_outcome(const struct asked *a)
 {
     const struct model *model = a->model;
     if (is_repeat(a, model->outcome) || is_repeat(a, model->outcome_before)) return;
-    if (model->is_outcome_unsure && model->outcome->command.fence.epoch == a->command->fence.epoch) return;
-    sim_fault(a->sim, "%s was acknowledged, and another outcome stands, or none", call_text(a->sim, a->sent->call));
+    if (model->is_outcome_unsure && model->outcome->command.fence.epoch == a->command->fence.epoch)
+        return;
+    sim_fault(a->sim, "%s was acknowledged, and another outcome stands, or none",
+              call_text(a->sim, a->sent->call));
 }
 
 static void check_progress(const struct asked *a)
@@ -230,7 +243,8 @@ static void check_task_call(struct sim *sim, const struct sent *sent)
     const struct pawl_command *command = &sent->call->command;
     int at = model_find(sim, command->task_id);
     if (at < 0) {
-        if (sent->verdict == VERDICT_UNKNOWN || sent->code == PAWL_NOT_FOUND || sim->had_fault) return;
+        if (sent->verdict == VERDICT_UNKNOWN || sent->code == PAWL_NOT_FOUND || sim->had_fault)
+            return;
         sim_fault(sim, "%s: there is no such task", call_text(sim, sent->call));
         return;
     }
@@ -257,28 +271,32 @@ static void check_late(struct sim *sim, const struct sent *sent)
     const struct pawl_command *command = &sent->call->command;
     bool is_kept = command->kind == PAWL_COMMAND_COMPLETE || command->kind == PAWL_COMMAND_FAIL ||
                    command->kind == PAWL_COMMAND_RELEASE;
-    if (!is_kept || !command->has_fence || !sent->was_answered || sent->code != PAWL_LEASE_LOST) return;
+    if (!is_kept || !command->has_fence || !sent->was_answered || sent->code != PAWL_LEASE_LOST)
+        return;
     int at = model_find(sim, command->task_id);
     if (at >= 0 && sim->after->tasks[at].lates == 0) {
         sim_fault(sim, "%s came too late and was not kept", call_text(sim, sent->call));
     }
 }
 
-/* ---- Grants ----------------------------------------------------------------------------------- */
+/* ---- Grants -----------------------------------------------------------------------------------
+ */
 
-static bool was_started(const struct sim *sim, const struct model *model, const struct pawl_fence *fence)
+static bool was_started(const struct sim *sim, const struct model *model,
+                        const struct pawl_fence *fence)
 {
     for (int i = 0; i < sim->after->event_count; i++) {
         const struct look_event *event = &sim->after->events[i];
-        if (event->task == model->key && event->type == PAWL_EVENT_STARTED && event->epoch == fence->epoch &&
-            pawl_str_equal(event->actor, fence->owner)) {
+        if (event->task == model->key && event->type == PAWL_EVENT_STARTED &&
+            event->epoch == fence->epoch && pawl_str_equal(event->actor, fence->owner)) {
             return true;
         }
     }
     return false;
 }
 
-static void check_grant(struct sim *sim, const struct sent *sent, const struct pawl_grant *grant, bool is_last)
+static void check_grant(struct sim *sim, const struct sent *sent, const struct pawl_grant *grant,
+                        bool is_last)
 {
     int at = model_find(sim, grant->fence.task_id);
     if (at < 0) {
@@ -296,9 +314,11 @@ static void check_grant(struct sim *sim, const struct sent *sent, const struct p
                     sim->before->tasks[at].at[LOOK_state] == PAWL_TASK_RUNNING;
     const char *name = model_name(sim, model);
     if (!is_new && sent->call->sent_count < 2) {
-        sim_fault(sim, "%s: epoch %" PRId64 " was answered, and its start was not committed", name, grant->fence.epoch);
+        sim_fault(sim, "%s: epoch %" PRId64 " was answered, and its start was not committed", name,
+                  grant->fence.epoch);
     } else if (!is_here && !was_here && (is_last || !is_new)) {
-        sim_fault(sim, "%s: epoch %" PRId64 " was answered and holds no lease", name, grant->fence.epoch);
+        sim_fault(sim, "%s: epoch %" PRId64 " was answered and holds no lease", name,
+                  grant->fence.epoch);
     } else if (is_last && grant->lease_end_at_ms != task->at[LOOK_lease_end_at_ms]) {
         sim_fault(sim, "%s: its holder was told another lease end", name);
     } else if (is_last && (grant->attempt != model->retries + 1 ||
@@ -307,7 +327,8 @@ static void check_grant(struct sim *sim, const struct sent *sent, const struct p
                             look_hash(grant->input) != task->payload_hashes[PAWL_PAYLOAD_INPUT]))) {
         sim_fault(sim, "%s: its holder was told another attempt or input", name);
     } else if (is_last && ((int64_t)grant->checkpoint.len != task->checkpoint_len ||
-                           (grant->checkpoint.len > 0 && look_hash(grant->checkpoint) != task->checkpoint_hash))) {
+                           (grant->checkpoint.len > 0 &&
+                            look_hash(grant->checkpoint) != task->checkpoint_hash))) {
         sim_fault(sim, "%s: its holder was not told the latest checkpoint", name);
     }
 }
@@ -327,11 +348,13 @@ static int64_t rank_given(const struct sim *sim, int at)
     return sim->before->tasks[at].at[LOOK_rank];
 }
 
-/* An engine without timers finds what is due when it loads it: perhaps for a later claim only. */
+/* Work of the engine's own that takes many rounds of loading, and what it finds due without having
+ * timers, may be done when some claims have been served already. */
 static bool may_be_late(const struct sim *sim, int at)
 {
-    if (sim->stepped == NULL || sim->stepped->has_timers) return false;
-    return at >= sim->before->task_count || sim->before->tasks[at].at[LOOK_rank] < 0;
+    bool may =
+        sim->stepped != NULL && (!sim->stepped->has_timers || sim->before->continuation_count > 0);
+    return may && (at >= sim->before->task_count || sim->before->tasks[at].at[LOOK_rank] < 0);
 }
 
 /* Nothing better was left: claims run last in a step, so what is ready now was ready then. */
@@ -346,18 +369,21 @@ static void check_left(struct sim *sim, const struct sent *sent)
         if (queue == NULL || queue->is_paused || !is_asked(ask, queue)) continue;
         if (may_be_late(sim, i)) continue;
         if (sent->claimed.count < max) {
-            sim_fault(sim, "%s was given %zu, and t%d was ready", call_text(sim, sent->call), sent->claimed.count, i);
+            sim_fault(sim, "%s was given %zu, and t%d was ready", call_text(sim, sent->call),
+                      sent->claimed.count, i);
             return;
         }
         for (size_t g = 0; g < sent->claimed.count; g++) {
             int given = model_find(sim, sent->claimed.grants[g].fence.task_id);
             const int64_t *row = sim->after->tasks[given].at;
             int64_t rank = rank_given(sim, given);
-            bool is_better = left[LOOK_priority] > row[LOOK_priority] || (rank >= 0 && left[LOOK_rank] < rank) ||
+            bool is_better = left[LOOK_priority] > row[LOOK_priority] ||
+                             (rank >= 0 && left[LOOK_rank] < rank) ||
                              (left[LOOK_rank] == rank && left[LOOK_queue] == row[LOOK_queue] &&
                               left[LOOK_key] < row[LOOK_key]);
             if (!is_better) continue;
-            sim_fault(sim, "%s was given t%d, and t%d came before it", call_text(sim, sent->call), given, i);
+            sim_fault(sim, "%s was given t%d, and t%d came before it", call_text(sim, sent->call),
+                      given, i);
             return;
         }
     }
@@ -374,21 +400,27 @@ static void check_claim(struct sim *sim, const struct sent *sent)
         }
     }
     bool may_be_again = ask->request_id.len > 0 && sent->call->sent_count > 1;
-    if (!sim_holds(sim) || sim->steps_of_move > 1) return; /* a later step may have made more ready */
+    if (!sim_holds(sim) || sim->steps_of_move > 1)
+        return; /* a later step may have made more ready */
     if (!may_be_again) check_left(sim, sent);
-    if (sim->sent_count != 1 || sent->claimed.count > 0 || sim->after->continuation_count > 0 || !sim_holds(sim)) return;
+    if (sim->sent_count != 1 || sent->claimed.count > 0 || sim->after->continuation_count > 0 ||
+        !sim_holds(sim))
+        return;
     int64_t next = 0;
     for (int i = 0; i < sim->after->task_count; i++) {
         int64_t due = sim->after->tasks[i].at[LOOK_due_at_ms];
         if (due != 0 && (next == 0 || due < next)) next = due;
     }
     if (sent->claimed.next_at_ms != next && !sim->had_fault) {
-        sim_fault(sim, "an empty claim was told that the next is due at %" PRId64 ", and it is at %" PRId64,
+        sim_fault(sim,
+                  "an empty claim was told that the next is due at %" PRId64
+                  ", and it is at %" PRId64,
                   sent->claimed.next_at_ms, next);
     }
 }
 
-/* ---- Renewals --------------------------------------------------------------------------------- */
+/* ---- Renewals ---------------------------------------------------------------------------------
+ */
 
 static void check_renewal(struct sim *sim, const struct sent *sent, size_t i)
 {
@@ -401,7 +433,8 @@ static void check_renewal(struct sim *sim, const struct sent *sent, size_t i)
                       .before = &sim->before->tasks[at],
                       .after = &sim->after->tasks[at]};
     const char *name = model_name(sim, a.model);
-    bool was_held = was(&a, LOOK_state) == PAWL_TASK_RUNNING && was(&a, LOOK_epoch) == fence->epoch &&
+    bool was_held = was(&a, LOOK_state) == PAWL_TASK_RUNNING &&
+                    was(&a, LOOK_epoch) == fence->epoch &&
                     pawl_str_equal(owner_before(&a), fence->owner) &&
                     sim->now_low_ms < was(&a, LOOK_lease_end_at_ms);
     bool is_still = a.model->state == PAWL_TASK_RUNNING && a.model->epoch == fence->epoch;
@@ -422,7 +455,8 @@ static void check_renewal(struct sim *sim, const struct sent *sent, size_t i)
     }
 }
 
-/* ---- Creates ---------------------------------------------------------------------------------- */
+/* ---- Creates ----------------------------------------------------------------------------------
+ */
 
 static bool is_member(const struct call *call, struct pawl_str name)
 {
@@ -459,7 +493,8 @@ static enum pawl_code predict_create(const struct sim *sim, const struct call *c
         } else if (taken >= 0 && taken < sim->before->task_count) {
             code = PAWL_CONFLICT;
         }
-        for (size_t j = 0; j < i && ask->key.len > 0; j++) { /* members are never alike: their titles differ */
+        for (size_t j = 0; j < i && ask->key.len > 0;
+             j++) { /* members are never alike: their titles differ */
             if (pawl_str_equal(call->asks[j].key, ask->key)) code = PAWL_CONFLICT;
         }
     }
@@ -470,11 +505,12 @@ static void check_create(struct sim *sim, const struct sent *sent)
 {
     const struct call *call = sent->call;
     int creates = 0;
-    for (int i = 0; i < sim->sent_count; i++) creates += sim->sent[i].call->command.kind == PAWL_COMMAND_CREATE;
+    for (int i = 0; i < sim->sent_count; i++)
+        creates += sim->sent[i].call->command.kind == PAWL_COMMAND_CREATE;
     bool can_tell = creates == 1 && !sim->had_fault && !sim->was_killed && sim->unknown_count == 0;
     if (can_tell && predict_create(sim, call) != sent->code) {
-        sim_fault(sim, "%s was answered %s and had to be %s", call_text(sim, call), pawl_code_name(sent->code),
-                  pawl_code_name(predict_create(sim, call)));
+        sim_fault(sim, "%s was answered %s and had to be %s", call_text(sim, call),
+                  pawl_code_name(sent->code), pawl_code_name(predict_create(sim, call)));
         return;
     }
     for (size_t i = 0; i < call->count && sent->verdict == VERDICT_OK; i++) {
@@ -482,7 +518,8 @@ static void check_create(struct sim *sim, const struct sent *sent)
         const struct model *model = at < 0 ? NULL : &sim->models[at];
         bool is_new = at >= sim->before->task_count;
         if (model == NULL) {
-            sim_fault(sim, "promise 1: %s was acknowledged and does not exist", call_text(sim, call));
+            sim_fault(sim, "promise 1: %s was acknowledged and does not exist",
+                      call_text(sim, call));
         } else if (model->made_by != call || model->member != i) {
             sim_fault(sim, "%s was given the id of another task", call_text(sim, call));
         } else if (sent->added[i].existed ? call->asks[i].key.len == 0 : !is_new) {
@@ -491,7 +528,8 @@ static void check_create(struct sim *sim, const struct sent *sent)
     }
 }
 
-/* ---- The rest --------------------------------------------------------------------------------- */
+/* ---- The rest ---------------------------------------------------------------------------------
+ */
 
 static void check_redrive(struct sim *sim, const struct sent *sent)
 {
@@ -506,7 +544,8 @@ static void check_redrive(struct sim *sim, const struct sent *sent)
     }
     bool is_simple = sim->sent_count == 1 && !sim->had_fault && sim->unknown_count == 0;
     if (is_simple && sent->count != count) {
-        sim_fault(sim, "%s told %" PRId64 ", and took %" PRId64, call_text(sim, sent->call), sent->count, count);
+        sim_fault(sim, "%s told %" PRId64 ", and took %" PRId64, call_text(sim, sent->call),
+                  sent->count, count);
     }
     if (!is_simple || ask->max != 0 || ask->error_has.len > 0) return;
     for (int i = 0; i < sim->before->task_count && sim_holds(sim); i++) {
@@ -526,9 +565,11 @@ static void check_acknowledge(struct sim *sim, const struct sent *sent)
     int64_t position = command->ask.acknowledge.position;
     if (!sent->is_first || number < 0 || position >= SIM_POSITIONS_MAX) return;
     bool *is_acknowledged = &sim->consumers[number].is_acknowledged[position];
-    if (*is_acknowledged) sim_fault(sim, "%s was told twice that it was the first", call_text(sim, sent->call));
+    if (*is_acknowledged)
+        sim_fault(sim, "%s was told twice that it was the first", call_text(sim, sent->call));
     *is_acknowledged = true;
-    if (position > sim->after->position) sim_fault(sim, "an event that does not exist was acknowledged");
+    if (position > sim->after->position)
+        sim_fault(sim, "an event that does not exist was acknowledged");
 }
 
 static void check_answer(struct sim *sim, const struct sent *sent)
@@ -550,7 +591,8 @@ static void check_answer(struct sim *sim, const struct sent *sent)
         }
         break;
     case PAWL_COMMAND_RENEW:
-        for (size_t i = 0; is_ok && i < command->ask.renew.count && sim_holds(sim); i++) check_renewal(sim, sent, i);
+        for (size_t i = 0; is_ok && i < command->ask.renew.count && sim_holds(sim); i++)
+            check_renewal(sim, sent, i);
         break;
     case PAWL_COMMAND_REDRIVE:
         if (is_ok) check_redrive(sim, sent);
@@ -572,6 +614,7 @@ static void check_answer(struct sim *sim, const struct sent *sent)
 void judge_answers(struct sim *sim)
 {
     for (int i = 0; i < sim->sent_count && sim_holds(sim); i++) {
-        if (sim->sent[i].verdict != VERDICT_UNKNOWN || sim->sent[i].was_answered) check_answer(sim, &sim->sent[i]);
+        if (sim->sent[i].verdict != VERDICT_UNKNOWN || sim->sent[i].was_answered)
+            check_answer(sim, &sim->sent[i]);
     }
 }

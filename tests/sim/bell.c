@@ -1,7 +1,8 @@
-/* The bell between processes without the kernel's part. A handle watches the file of the turn by inotify, and
- * closing a watch takes the kernel some 10 ms, more than all else of a run together. So the linker sends these
- * few calls here (--wrap): a bell is a counter, and it rings for everybody when somebody writes to a file of a
- * turn, or closes one, as the kernel does for a killed process. */
+/* The bell between processes without the kernel's part. A handle watches the file of the turn by
+ * inotify, and closing a watch takes the kernel some 10 ms, more than all else of a run together.
+ * So the linker sends these few calls here (--wrap): a bell is a counter, and it rings for
+ * everybody when somebody writes to a file of a turn, or closes one, as the kernel does for a
+ * killed process. */
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
@@ -22,7 +23,8 @@ static void ring_all(void)
 {
     uint64_t one = 1;
     for (int i = 0; i < BELLS_MAX; i++) {
-        if (bells[i] != 0) (void)!write(bells[i] - 1, &one, sizeof one); /* a full counter rings all the same */
+        if (bells[i] != 0)
+            (void)!write(bells[i] - 1, &one, sizeof one); /* a full counter rings all the same */
     }
 }
 

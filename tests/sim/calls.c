@@ -52,8 +52,8 @@ static enum pawl_code prepare(struct sent *sent, const struct call *call, struct
     struct pawl_command *command = &sent->request.command;
     if (call->command.kind == PAWL_COMMAND_CREATE) {
         const struct pawl_member *members = NULL;
-        enum pawl_code code =
-            pawl_check_create(call->asks, call->count, PAWL_STR("sim"), sent->scratch, &members, err);
+        enum pawl_code code = pawl_check_create(call->asks, call->count, PAWL_STR("sim"),
+                                                sent->scratch, &members, err);
         if (code != PAWL_OK) return code;
         command->ask.create.members = members;
         command->ask.create.count = call->count;
@@ -74,7 +74,9 @@ bool call_send(struct sim *sim, struct engine *engine, struct call *call)
     struct sent *sent = &sim->sent[sim->sent_count];
     struct pawl_arena *keep = sent->keep;
     struct pawl_arena *scratch = sent->scratch;
-    if (keep == NULL && (pawl_arena_open(&keep, 0) != PAWL_OK || pawl_arena_open(&scratch, 0) != PAWL_OK)) abort();
+    if (keep == NULL &&
+        (pawl_arena_open(&keep, 0) != PAWL_OK || pawl_arena_open(&scratch, 0) != PAWL_OK))
+        abort();
     pawl_arena_reset(keep);
     pawl_arena_reset(scratch);
     *sent = (struct sent){.call = call, .keep = keep, .scratch = scratch};
@@ -82,7 +84,8 @@ bool call_send(struct sim *sim, struct engine *engine, struct call *call)
     sent->request.command = call->command;
     enum pawl_code code = prepare(sent, call, &err);
     if (code != PAWL_OK) {
-        sim_tell(sim, "%s -> %s before it is handed over: %s", call_text(sim, call), pawl_code_name(code), err.text);
+        sim_tell(sim, "%s -> %s before it is handed over: %s", call_text(sim, call),
+                 pawl_code_name(code), err.text);
         return false;
     }
     call->sent_count++;
@@ -98,33 +101,56 @@ void call_forget_sent(struct sim *sim)
     sim->sent_count = 0;
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------- */
+/* ---- Telling ----------------------------------------------------------------------------------
+ */
 
 static const char *kind_name(enum pawl_command_kind kind)
 {
     switch (kind) {
-    case PAWL_COMMAND_CREATE: return "add";
-    case PAWL_COMMAND_QUEUE: return "queue";
-    case PAWL_COMMAND_START: return "start";
-    case PAWL_COMMAND_CLAIM: return "claim";
-    case PAWL_COMMAND_RENEW: return "renew";
-    case PAWL_COMMAND_PROGRESS: return "progress";
-    case PAWL_COMMAND_CHECKPOINT: return "checkpoint";
-    case PAWL_COMMAND_LOG: return "log";
-    case PAWL_COMMAND_COMPLETE: return "complete";
-    case PAWL_COMMAND_FAIL: return "fail";
-    case PAWL_COMMAND_RELEASE: return "release";
-    case PAWL_COMMAND_PAUSE: return "pause";
-    case PAWL_COMMAND_RESUME: return "resume";
-    case PAWL_COMMAND_CANCEL: return "cancel";
-    case PAWL_COMMAND_RESOLVE: return "resolve";
-    case PAWL_COMMAND_REDRIVE: return "redrive";
-    case PAWL_COMMAND_QUEUE_SET: return "queue set";
-    case PAWL_COMMAND_CONSUMER_OPEN: return "consumer open";
-    case PAWL_COMMAND_ACKNOWLEDGE: return "acknowledge";
-    case PAWL_COMMAND_ACKNOWLEDGE_THROUGH: return "acknowledge through";
-    case PAWL_COMMAND_DUE: return "due";
-    case PAWL_COMMAND_CONTINUE: return "continue";
+    case PAWL_COMMAND_CREATE:
+        return "add";
+    case PAWL_COMMAND_QUEUE:
+        return "queue";
+    case PAWL_COMMAND_START:
+        return "start";
+    case PAWL_COMMAND_CLAIM:
+        return "claim";
+    case PAWL_COMMAND_RENEW:
+        return "renew";
+    case PAWL_COMMAND_PROGRESS:
+        return "progress";
+    case PAWL_COMMAND_CHECKPOINT:
+        return "checkpoint";
+    case PAWL_COMMAND_LOG:
+        return "log";
+    case PAWL_COMMAND_COMPLETE:
+        return "complete";
+    case PAWL_COMMAND_FAIL:
+        return "fail";
+    case PAWL_COMMAND_RELEASE:
+        return "release";
+    case PAWL_COMMAND_PAUSE:
+        return "pause";
+    case PAWL_COMMAND_RESUME:
+        return "resume";
+    case PAWL_COMMAND_CANCEL:
+        return "cancel";
+    case PAWL_COMMAND_RESOLVE:
+        return "resolve";
+    case PAWL_COMMAND_REDRIVE:
+        return "redrive";
+    case PAWL_COMMAND_QUEUE_SET:
+        return "queue set";
+    case PAWL_COMMAND_CONSUMER_OPEN:
+        return "consumer open";
+    case PAWL_COMMAND_ACKNOWLEDGE:
+        return "acknowledge";
+    case PAWL_COMMAND_ACKNOWLEDGE_THROUGH:
+        return "acknowledge through";
+    case PAWL_COMMAND_DUE:
+        return "due";
+    case PAWL_COMMAND_CONTINUE:
+        return "continue";
     }
     return "?";
 }
@@ -134,8 +160,7 @@ static struct pawl_str task_text(struct sim *sim, struct pawl_str id)
 {
     int at = model_find(sim, id);
     if (id.len == 0) return id;
-    return at < 0 ? sim_text(sim, "%.*s (unknown)", PAWL_STR_ARG(id))
-                  : sim_text(sim, "t%d", at);
+    return at < 0 ? sim_text(sim, "%.*s (unknown)", PAWL_STR_ARG(id)) : sim_text(sim, "t%d", at);
 }
 
 static struct pawl_str add_text(struct sim *sim, const struct call *call)
@@ -143,13 +168,16 @@ static struct pawl_str add_text(struct sim *sim, const struct call *call)
     struct pawl_str text = sim_text(sim, "%zu", call->count);
     for (size_t i = 0; i < call->count && i < 4; i++) {
         const struct pawl_task_new *ask = &call->asks[i];
-        text = sim_text(sim, "%.*s [%.*s priority %d%s%.*s%s%.*s%s", PAWL_STR_ARG(text), PAWL_STR_ARG(ask->queue),
-                        ask->priority, ask->id.len > 0 ? " id " : "", PAWL_STR_ARG(ask->id),
-                        ask->key.len > 0 ? " key " : "", PAWL_STR_ARG(ask->key), ask->hold ? " hold" : "");
+        text = sim_text(sim, "%.*s [%.*s priority %d%s%.*s%s%.*s%s", PAWL_STR_ARG(text),
+                        PAWL_STR_ARG(ask->queue), ask->priority, ask->id.len > 0 ? " id " : "",
+                        PAWL_STR_ARG(ask->id), ask->key.len > 0 ? " key " : "",
+                        PAWL_STR_ARG(ask->key), ask->hold ? " hold" : "");
         for (size_t d = 0; d < ask->depends_on_count; d++) {
             bool is_member = ask->depends_on[d].ptr[0] == '#';
-            struct pawl_str on = is_member ? ask->depends_on[d] : task_text(sim, ask->depends_on[d]);
-            text = sim_text(sim, "%.*s%s%.*s", PAWL_STR_ARG(text), d == 0 ? " after " : ",", PAWL_STR_ARG(on));
+            struct pawl_str on =
+                is_member ? ask->depends_on[d] : task_text(sim, ask->depends_on[d]);
+            text = sim_text(sim, "%.*s%s%.*s", PAWL_STR_ARG(text), d == 0 ? " after " : ",",
+                            PAWL_STR_ARG(on));
         }
         text = sim_text(sim, "%.*s]", PAWL_STR_ARG(text));
     }
@@ -169,8 +197,9 @@ static struct pawl_str what_text(struct sim *sim, const struct call *call)
         for (size_t i = 0; i < ask->queue_count; i++) {
             text = sim_text(sim, "%.*s%.*s ", PAWL_STR_ARG(text), PAWL_STR_ARG(ask->queues[i]));
         }
-        return sim_text(sim, "%.*smax %d lease %" PRId64 " priority %d.. request %.*s", PAWL_STR_ARG(text), ask->max,
-                        ask->lease_ms, ask->priority_min, PAWL_STR_ARG(ask->request_id));
+        return sim_text(sim, "%.*smax %d lease %" PRId64 " priority %d.. request %.*s",
+                        PAWL_STR_ARG(text), ask->max, ask->lease_ms, ask->priority_min,
+                        PAWL_STR_ARG(ask->request_id));
     }
     case PAWL_COMMAND_RENEW:
         for (size_t i = 0; i < command->ask.renew.count; i++) {
@@ -184,7 +213,8 @@ static struct pawl_str what_text(struct sim *sim, const struct call *call)
     case PAWL_COMMAND_COMPLETE:
         return command->ask.result;
     case PAWL_COMMAND_FAIL:
-        return sim_text(sim, "%s retry after %" PRId64, command->ask.failure.is_final ? "for good" : "",
+        return sim_text(sim, "%s retry after %" PRId64,
+                        command->ask.failure.is_final ? "for good" : "",
                         command->ask.failure.retry_after_ms);
     case PAWL_COMMAND_RELEASE:
         return sim_text(sim, "for %" PRId64 " ms", command->ask.delay_ms);
@@ -193,10 +223,12 @@ static struct pawl_str what_text(struct sim *sim, const struct call *call)
     case PAWL_COMMAND_RESOLVE:
         return pawl_str_of(pawl_task_state_name(command->ask.resolve.outcome));
     case PAWL_COMMAND_REDRIVE:
-        return sim_text(sim, "%.*s max %" PRId64, PAWL_STR_ARG(command->ask.redrive->queue), command->ask.redrive->max);
+        return sim_text(sim, "%.*s max %" PRId64, PAWL_STR_ARG(command->ask.redrive->queue),
+                        command->ask.redrive->max);
     case PAWL_COMMAND_QUEUE_SET:
-        return sim_text(sim, "%.*s pause %d lease %" PRId64, PAWL_STR_ARG(command->ask.queue_set->name),
-                        command->ask.queue_set->pause, command->ask.queue_set->lease_ms);
+        return sim_text(sim, "%.*s pause %d lease %" PRId64,
+                        PAWL_STR_ARG(command->ask.queue_set->name), command->ask.queue_set->pause,
+                        command->ask.queue_set->lease_ms);
     case PAWL_COMMAND_ACKNOWLEDGE:
     case PAWL_COMMAND_ACKNOWLEDGE_THROUGH:
         return sim_text(sim, "%.*s %" PRId64, PAWL_STR_ARG(command->ask.acknowledge.consumer),
@@ -209,23 +241,27 @@ static struct pawl_str what_text(struct sim *sim, const struct call *call)
 const char *call_text(struct sim *sim, const struct call *call)
 {
     const struct pawl_command *command = &call->command;
-    struct pawl_str who = call->worker < 0 ? PAWL_STR("client") : sim_text(sim, "worker %d", call->worker);
+    struct pawl_str who =
+        call->worker < 0 ? PAWL_STR("client") : sim_text(sim, "worker %d", call->worker);
     struct pawl_str task = task_text(sim, command->task_id);
-    struct pawl_str fence =
-        command->has_fence ? sim_text(sim, " epoch %" PRId64, command->fence.epoch) : (struct pawl_str){0};
+    struct pawl_str fence = command->has_fence
+                                ? sim_text(sim, " epoch %" PRId64, command->fence.epoch)
+                                : (struct pawl_str){0};
     struct pawl_str version = command->expected_version != 0
                                   ? sim_text(sim, " if version %" PRId64, command->expected_version)
                                   : (struct pawl_str){0};
-    return sim_text(sim, "#%d %.*s: %s %.*s%.*s%.*s %.*s", call->number, PAWL_STR_ARG(who), kind_name(command->kind),
-                    PAWL_STR_ARG(task), PAWL_STR_ARG(fence), PAWL_STR_ARG(version),
-                    PAWL_STR_ARG(what_text(sim, call)))
+    return sim_text(sim, "#%d %.*s: %s %.*s%.*s%.*s %.*s", call->number, PAWL_STR_ARG(who),
+                    kind_name(command->kind), PAWL_STR_ARG(task), PAWL_STR_ARG(fence),
+                    PAWL_STR_ARG(version), PAWL_STR_ARG(what_text(sim, call)))
         .ptr;
 }
 
-static struct pawl_str grant_text(struct sim *sim, struct pawl_str text, const struct pawl_grant *grant)
+static struct pawl_str grant_text(struct sim *sim, struct pawl_str text,
+                                  const struct pawl_grant *grant)
 {
     return sim_text(sim, "%.*s %.*s epoch %" PRId64 " until %" PRId64, PAWL_STR_ARG(text),
-                    PAWL_STR_ARG(task_text(sim, grant->fence.task_id)), grant->fence.epoch, grant->lease_end_at_ms);
+                    PAWL_STR_ARG(task_text(sim, grant->fence.task_id)), grant->fence.epoch,
+                    grant->lease_end_at_ms);
 }
 
 static struct pawl_str answer_text(struct sim *sim, const struct sent *sent)
@@ -244,11 +280,15 @@ static struct pawl_str answer_text(struct sim *sim, const struct sent *sent)
     case PAWL_COMMAND_START:
         return grant_text(sim, text, &sent->grant);
     case PAWL_COMMAND_CLAIM:
-        for (size_t i = 0; i < sent->claimed.count; i++) text = grant_text(sim, text, &sent->claimed.grants[i]);
-        return sent->claimed.count > 0 ? text : sim_text(sim, "nothing; next at %" PRId64, sent->claimed.next_at_ms);
+        for (size_t i = 0; i < sent->claimed.count; i++)
+            text = grant_text(sim, text, &sent->claimed.grants[i]);
+        return sent->claimed.count > 0
+                   ? text
+                   : sim_text(sim, "nothing; next at %" PRId64, sent->claimed.next_at_ms);
     case PAWL_COMMAND_RENEW:
         for (size_t i = 0; i < sent->call->command.ask.renew.count; i++) {
-            text = sim_text(sim, "%.*s %s", PAWL_STR_ARG(text), pawl_code_name(sent->renewals[i].code));
+            text = sim_text(sim, "%.*s %s", PAWL_STR_ARG(text),
+                            pawl_code_name(sent->renewals[i].code));
         }
         return text;
     case PAWL_COMMAND_REDRIVE:

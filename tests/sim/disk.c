@@ -5,7 +5,7 @@
 
 enum { SECTOR_BYTES = 512 };
 
-struct handle { /* what SQLite calls a file */
+struct handle {        /* what SQLite calls a file */
     sqlite3_file base; /* first */
     struct disk *disk;
     struct disk_file *file;
@@ -29,7 +29,8 @@ static uint64_t next_random(struct disk *disk)
     return z ^ (z >> 31);
 }
 
-/* ---- Contents --------------------------------------------------------------------------------- */
+/* ---- Contents ---------------------------------------------------------------------------------
+ */
 
 static bool resize(struct disk_bytes *bytes, size_t len)
 {
@@ -49,7 +50,7 @@ static bool resize(struct disk_bytes *bytes, size_t len)
 static bool put(struct disk_bytes *bytes, size_t at, const void *from, size_t len)
 {
     if (at + len > bytes->len && !resize(bytes, at + len)) return false;
-    memcpy(bytes->ptr + at, from, len);
+    if (len > 0) memcpy(bytes->ptr + at, from, len);
     return true;
 }
 
@@ -78,7 +79,8 @@ static bool make_safe(struct disk_file *file)
 {
     for (size_t i = 0; i < file->unsynced_count; i++) {
         const struct disk_write *write = &file->unsynced[i];
-        if (!put(&file->safe, write->at, file->unsynced_bytes.ptr + write->bytes, write->len)) return false;
+        if (!put(&file->safe, write->at, file->unsynced_bytes.ptr + write->bytes, write->len))
+            return false;
     }
     forget_unsynced(file);
     return true;
@@ -119,10 +121,12 @@ static struct disk_file *make_file(struct disk *disk, const char *name)
 void disk_put(struct disk *disk, const char *name, const void *bytes, size_t len)
 {
     struct disk_file *file = make_file(disk, name);
-    if (file == NULL || !put(&file->seen, 0, bytes, len) || !put(&file->safe, 0, bytes, len)) abort();
+    if (file == NULL || !put(&file->seen, 0, bytes, len) || !put(&file->safe, 0, bytes, len))
+        abort();
 }
 
-/* ---- Faults ----------------------------------------------------------------------------------- */
+/* ---- Faults -----------------------------------------------------------------------------------
+ */
 
 void disk_strike(struct disk *disk, enum disk_fault fault, int64_t in, int64_t count)
 {
@@ -177,11 +181,14 @@ void disk_cut_power(struct disk *disk)
         }
         forget_unsynced(file);
         file->seen.len = 0;
-        if (!put(&file->seen, 0, file->safe.ptr == NULL ? (const void *)"" : file->safe.ptr, file->safe.len)) abort();
+        if (!put(&file->seen, 0, file->safe.ptr == NULL ? (const void *)"" : file->safe.ptr,
+                 file->safe.len))
+            abort();
     }
 }
 
-/* ---- Files ------------------------------------------------------------------------------------ */
+/* ---- Files ------------------------------------------------------------------------------------
+ */
 
 static int file_read(sqlite3_file *base, void *to, int count, sqlite3_int64 from)
 {
@@ -210,7 +217,8 @@ static int file_write(sqlite3_file *base, const void *from, int count, sqlite3_i
     enum disk_fault fault = handle->is_temporary ? DISK_IS_WELL : strike(handle->disk);
     if (fault == DISK_IS_WELL) return write_bytes(handle, (size_t)at, from, len);
     /* a part of what was to be written is there all the same */
-    size_t part = len > SECTOR_BYTES ? (size_t)(next_random(handle->disk) % (len / SECTOR_BYTES)) : 0;
+    size_t part =
+        len > SECTOR_BYTES ? (size_t)(next_random(handle->disk) % (len / SECTOR_BYTES)) : 0;
     if (!was_dead && part > 0) (void)write_bytes(handle, (size_t)at, from, part * SECTOR_BYTES);
     return fault == DISK_IS_FULL ? SQLITE_FULL : SQLITE_IOERR_WRITE;
 }
@@ -302,7 +310,8 @@ static int file_device(sqlite3_file *base)
     return SQLITE_IOCAP_POWERSAFE_OVERWRITE; /* as SQLite takes a Unix disk to be */
 }
 
-/* ---- Shared memory ---------------------------------------------------------------------------- */
+/* ---- Shared memory ----------------------------------------------------------------------------
+ */
 
 static int shm_map(sqlite3_file *base, int region, int bytes, int extends, void volatile **out)
 {
@@ -411,20 +420,23 @@ static const sqlite3_io_methods methods = {
     .xShmUnmap = shm_unmap,
 };
 
-/* ---- The file system -------------------------------------------------------------------------- */
+/* ---- The file system --------------------------------------------------------------------------
+ */
 
 static struct disk *disk_of(sqlite3_vfs *vfs)
 {
     return vfs->pAppData;
 }
 
-static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags, int *out_flags)
+static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags,
+                    int *out_flags)
 {
     struct disk *disk = disk_of(vfs);
     struct handle *handle = of(base);
     *handle = (struct handle){.disk = disk, .is_temporary = name == NULL};
     struct disk_file *file = name == NULL ? NULL : disk_find(disk, name);
-    if (file == NULL && (flags & SQLITE_OPEN_CREATE)) file = make_file(disk, name == NULL ? "" : name);
+    if (file == NULL && (flags & SQLITE_OPEN_CREATE))
+        file = make_file(disk, name == NULL ? "" : name);
     if (file == NULL) return SQLITE_CANTOPEN;
     file->open_count++;
     handle->file = file;

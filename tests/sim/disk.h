@@ -1,13 +1,15 @@
-/* A disk in memory, as SQLite's file system: what programs have written, what is safe, and what goes wrong.
+/* A disk in memory, as SQLite's file system: what programs have written, what is safe, and what
+ * goes wrong.
  *
- * Each file has two contents: what programs read (the cache of the kernel) and what has been synced. When
- * the power is cut, any part of what was written since the last sync may be there or not, sector by sector.
- * Locks and shared memory are those of one machine; whoever holds a connection is a process. Faults strike
- * the n-th write or sync from now; a process that "dies" in one writes nothing any more, but reads and
- * unlocks, since its handle is still closed by the same C code.
+ * Each file has two contents: what programs read (the cache of the kernel) and what has been
+ * synced. When the power is cut, any part of what was written since the last sync may be there or
+ * not, sector by sector. Locks and shared memory are those of one machine; whoever holds a
+ * connection is a process. Faults strike the n-th write or sync from now; a process that "dies" in
+ * one writes nothing any more, but reads and unlocks, since its handle is still closed by the same
+ * C code.
  *
- *   threads   one: the disk is registered as the default file system of SQLite, so that the engine finds it
- *             without knowing of it */
+ *   threads   one: the disk is registered as the default file system of SQLite, so that the engine
+ * finds it without knowing of it */
 #ifndef PAWL_TESTS_SIM_DISK_H
 #define PAWL_TESTS_SIM_DISK_H
 
@@ -16,13 +18,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { DISK_FILES_MAX = 8, DISK_NAME_BYTES_MAX = 200, DISK_SHM_SLOTS = 8, DISK_SHM_REGIONS_MAX = 64 };
+enum {
+    DISK_FILES_MAX = 8,
+    DISK_NAME_BYTES_MAX = 200,
+    DISK_SHM_SLOTS = 8,
+    DISK_SHM_REGIONS_MAX = 64
+};
 
 enum disk_fault {
     DISK_IS_WELL,
-    DISK_DIES,      /* the process is killed in this operation */
-    DISK_IS_FULL,   /* writes fail with SQLITE_FULL, syncs succeed */
-    DISK_FAILS      /* writes and syncs fail with an I/O error */
+    DISK_DIES,    /* the process is killed in this operation */
+    DISK_IS_FULL, /* writes fail with SQLITE_FULL, syncs succeed */
+    DISK_FAILS    /* writes and syncs fail with an I/O error */
 };
 
 struct disk_bytes {
@@ -54,7 +61,7 @@ struct disk_file {
     /* the write-ahead log's shared memory */
     void *regions[DISK_SHM_REGIONS_MAX]; /* owned */
     int region_count;
-    int shm_count;                       /* connections that have it */
+    int shm_count; /* connections that have it */
     int slot_shared[DISK_SHM_SLOTS];
     bool slot_exclusive[DISK_SHM_SLOTS];
 };
@@ -64,7 +71,8 @@ struct disk {
     struct disk_file files[DISK_FILES_MAX];
     uint64_t random;
     int64_t now_ms;
-    bool keeps_safe; /* whether power cuts are going to be asked for: else contents are kept once only */
+    bool keeps_safe;    /* whether power cuts are going to be asked for: else contents are kept once
+                           only */
     int64_t operations; /* writes and syncs so far */
     int64_t strikes_at; /* the operation that goes wrong; 0 = none */
     int64_t strikes_count; /* and so many in a row; INT64_MAX = from there on */

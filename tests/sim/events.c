@@ -1,6 +1,6 @@
-/* Events, one after the other: each is a move that the contract lists, from the state that the events before
- * it have made, by somebody who may. Promise 2: of two holders only the newer can change a task; epochs only
- * grow; no worker leaves a terminal state. */
+/* Events, one after the other: each is a move that the contract lists, from the state that the
+ * events before it have made, by somebody who may. Promise 2: of two holders only the newer can
+ * change a task; epochs only grow; no worker leaves a terminal state. */
 #include "sim.h"
 
 #include "base/error.h"
@@ -38,21 +38,24 @@ static bool has_come(int64_t at_ms, const struct judging *j)
     return at_ms != 0 && at_ms <= j->event->at_ms;
 }
 
-/* ---- Who did it ------------------------------------------------------------------------------- */
+/* ---- Who did it -------------------------------------------------------------------------------
+ */
 
 /* A call of the holder: with the fence that is the current one, before the lease ends. */
 static const char *by_holder(struct judging *j, unsigned kinds)
 {
     const struct model *model = j->model;
     if (model->state != PAWL_TASK_RUNNING) return "a holder moved a task that does not run";
-    if (j->event->at_ms >= model->lease_end_at_ms) return "a holder changed it after the end of its lease";
+    if (j->event->at_ms >= model->lease_end_at_ms)
+        return "a holder changed it after the end of its lease";
     bool is_sure_found = false;
     bool is_sure;
     int at = 0;
     for (const struct call *call; (call = judge_cause(j->sim, &at, &is_sure)) != NULL;) {
         const struct pawl_command *command = &call->command;
         if ((kinds >> command->kind & 1) == 0 || !command->has_fence) continue;
-        if (!pawl_str_equal(command->task_id, model->id) || command->fence.epoch != model->epoch) continue;
+        if (!pawl_str_equal(command->task_id, model->id) || command->fence.epoch != model->epoch)
+            continue;
         if (!pawl_str_equal(command->fence.owner, model->owner)) continue;
         if (j->cause == NULL || (is_sure && !is_sure_found)) {
             j->is_unsure = false;
@@ -62,7 +65,8 @@ static const char *by_holder(struct judging *j, unsigned kinds)
             j->is_unsure = true;
         }
     }
-    return j->cause == NULL ? "it changed under its lease, and its holder did not ask for that" : NULL;
+    return j->cause == NULL ? "it changed under its lease, and its holder did not ask for that"
+                            : NULL;
 }
 
 static const char *holder_outcome(struct judging *j, unsigned kinds)
@@ -94,18 +98,21 @@ static bool is_holders(const struct judging *j)
            pawl_str_equal(j->event->actor, j->model->owner);
 }
 
-/* ---- Dependencies ----------------------------------------------------------------------------- */
+/* ---- Dependencies -----------------------------------------------------------------------------
+ */
 
 static bool is_bad_end(enum pawl_task_state state)
 {
-    return state == PAWL_TASK_FAILED || state == PAWL_TASK_CANCELLED || state == PAWL_TASK_DEAD_LETTER;
+    return state == PAWL_TASK_FAILED || state == PAWL_TASK_CANCELLED ||
+           state == PAWL_TASK_DEAD_LETTER;
 }
 
 static const char *by_dependency(struct judging *j, enum pawl_dependency_policy policy)
 {
     const struct look *look = j->sim->after;
     int at = look_find(look, j->model->key);
-    if (look->tasks[at].at[LOOK_dependency_policy] != (int64_t)policy) return "its policy says otherwise";
+    if (look->tasks[at].at[LOOK_dependency_policy] != (int64_t)policy)
+        return "its policy says otherwise";
     j->model->is_by_engine = true;
     for (int i = 0; i < look->dependency_count; i++) {
         const struct look_dependency *dependency = &look->dependencies[i];
@@ -133,7 +140,8 @@ static const char *dependencies_fault(const struct judging *j)
     return NULL;
 }
 
-/* ---- Delays ----------------------------------------------------------------------------------- */
+/* ---- Delays -----------------------------------------------------------------------------------
+ */
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -161,7 +169,9 @@ static const char *retry_delay_fault(const struct judging *j, int64_t retry_afte
 {
     const struct look_event *event = j->event;
     const int64_t *row = j->sim->after->tasks[look_find(j->sim->after, j->model->key)].at;
-    int64_t low = retry_after_ms > 0 ? retry_after_ms : retry_after_ms < 0 ? 0 : policy_delay_ms(j, event->retries);
+    int64_t low = retry_after_ms > 0   ? retry_after_ms
+                  : retry_after_ms < 0 ? 0
+                                       : policy_delay_ms(j, event->retries);
     int64_t high = retry_after_ms == 0 ? low + row[LOOK_jitter_ms] : low;
     int64_t delay = event->next_retry_at_ms == 0 ? 0 : event->next_retry_at_ms - event->at_ms;
     return delay >= low && delay <= high ? NULL : "the delay of its retry is not its policy's";
@@ -171,8 +181,11 @@ static const char *retry_delay_fault(const struct judging *j, int64_t retry_afte
 static const char *crash_delay_fault(const struct judging *j)
 {
     int64_t crashes = j->model->crashes;
-    int64_t want = crashes <= 1 ? 0 : crashes > 7 ? 60000 : smaller(60000, INT64_C(1000) << (crashes - 2));
-    int64_t delay = j->event->next_retry_at_ms == 0 ? 0 : j->event->next_retry_at_ms - j->event->at_ms;
+    int64_t want = crashes <= 1  ? 0
+                   : crashes > 7 ? 60000
+                                 : smaller(60000, INT64_C(1000) << (crashes - 2));
+    int64_t delay =
+        j->event->next_retry_at_ms == 0 ? 0 : j->event->next_retry_at_ms - j->event->at_ms;
     return delay == want ? NULL : "the delay after its crash is not the contract's";
 }
 
@@ -182,7 +195,8 @@ static bool is_over_budget(const struct judging *j)
     return j->event->retries > row[LOOK_max_retries];
 }
 
-/* ---- Kinds of events -------------------------------------------------------------------------- */
+/* ---- Kinds of events --------------------------------------------------------------------------
+ */
 
 static const struct pawl_task_new *asked(const struct model *model)
 {
@@ -199,7 +213,8 @@ static const char *created(struct judging *j)
 static const char *queued(struct judging *j)
 {
     if (!is_from(j, STATE(PENDING))) return "queued though it was not PENDING";
-    if (!asked(j->model)->hold && pawl_str_equal(j->event->actor, asked(j->model)->actor)) return NULL;
+    if (!asked(j->model)->hold && pawl_str_equal(j->event->actor, asked(j->model)->actor))
+        return NULL;
     return by_operator(j, KIND(QUEUE));
 }
 
@@ -215,7 +230,8 @@ static bool asks_for(const struct judging *j, const struct pawl_claim *ask)
     return false;
 }
 
-/* The lengths that a lease may have: the claim's, the queue's (which may have changed in this move), ours. */
+/* The lengths that a lease may have: the claim's, the queue's (which may have changed in this
+ * move), ours. */
 static bool is_lease_ms(const struct judging *j, const struct pawl_claim *ask, int64_t lease_ms)
 {
     if (ask->lease_ms != 0) return lease_ms == ask->lease_ms;
@@ -223,7 +239,8 @@ static bool is_lease_ms(const struct judging *j, const struct pawl_claim *ask, i
     const struct look *looks[] = {j->sim->before, j->sim->after};
     for (int i = 0; i < 2; i++) {
         const struct look_queue *queue = look_queue(looks[i], row[LOOK_queue]);
-        if (lease_ms == (queue == NULL || queue->lease_ms == 0 ? SIM_LEASE_MS : queue->lease_ms)) return true;
+        if (lease_ms == (queue == NULL || queue->lease_ms == 0 ? SIM_LEASE_MS : queue->lease_ms))
+            return true;
     }
     return false;
 }
@@ -242,18 +259,21 @@ static const char *started(struct judging *j)
     int at = 0;
     bool is_sure;
     for (const struct call *call; (call = judge_cause(j->sim, &at, &is_sure)) != NULL;) {
-        if (call->command.kind != PAWL_COMMAND_START && call->command.kind != PAWL_COMMAND_CLAIM) continue;
+        if (call->command.kind != PAWL_COMMAND_START && call->command.kind != PAWL_COMMAND_CLAIM)
+            continue;
         const struct pawl_claim *ask = call->command.ask.claim.ask;
         if (!pawl_str_equal(ask->worker_id, event->actor)) continue;
-        if (call->command.kind == PAWL_COMMAND_START ? !pawl_str_equal(call->command.task_id, model->id)
-                                                     : !asks_for(j, ask)) {
+        if (call->command.kind == PAWL_COMMAND_START
+                ? !pawl_str_equal(call->command.task_id, model->id)
+                : !asks_for(j, ask)) {
             continue;
         }
         if (is_still && !is_lease_ms(j, ask, row[LOOK_lease_ms])) continue;
         model->owner = ask->worker_id;
         model->lease_ms = is_still ? row[LOOK_lease_ms] : ask->lease_ms;
         model->lease_end_at_ms = is_still ? event->at_ms + model->lease_ms : INT64_MAX;
-        model->attempt_end_at_ms = row[LOOK_timeout_ms] == 0 ? 0 : event->at_ms + row[LOOK_timeout_ms];
+        model->attempt_end_at_ms =
+            row[LOOK_timeout_ms] == 0 ? 0 : event->at_ms + row[LOOK_timeout_ms];
         return NULL;
     }
     return "no worker asked for it in this way";
@@ -261,7 +281,8 @@ static const char *started(struct judging *j)
 
 static const char *progressed(struct judging *j)
 {
-    if (!is_from(j, OPEN) || j->event->state != (int64_t)j->model->state) return "progress of what is not open";
+    if (!is_from(j, OPEN) || j->event->state != (int64_t)j->model->state)
+        return "progress of what is not open";
     return is_holders(j) ? by_holder(j, KIND(PROGRESS)) : by_operator(j, KIND(PROGRESS));
 }
 
@@ -298,7 +319,8 @@ static const char *paused(struct judging *j)
 {
     if (j->event->cause == PAWL_CAUSE_CONTROL) return returned(j, PAWL_CONTROL_PAUSE);
     if (is_holders(j)) return holder_outcome(j, KIND(PAUSE));
-    return is_from(j, STATE(PENDING) | STATE(QUEUED)) ? by_operator(j, KIND(PAUSE)) : "paused from a wrong state";
+    return is_from(j, STATE(PENDING) | STATE(QUEUED)) ? by_operator(j, KIND(PAUSE))
+                                                      : "paused from a wrong state";
 }
 
 static const char *resumed(struct judging *j)
@@ -311,9 +333,11 @@ static const char *resumed(struct judging *j)
         if (!is_from(j, STATE(DEAD_LETTER))) return "redriven though it was no dead letter";
         j->model->is_by_engine = true;
         int number;
-        if (sscanf(j->event->actor.ptr, "op#%d", &number) != 1 || number >= j->sim->call_count) return "by nobody";
+        if (sscanf(j->event->actor.ptr, "op#%d", &number) != 1 || number >= j->sim->call_count)
+            return "by nobody";
         const struct call *call = &j->sim->calls[number];
-        if (call->command.kind != PAWL_COMMAND_REDRIVE || call->sent_count == 0) return "by no redrive";
+        if (call->command.kind != PAWL_COMMAND_REDRIVE || call->sent_count == 0)
+            return "by no redrive";
         keeps = call->command.ask.redrive->resume.keep_retries;
     } else {
         const char *fault = by_operator(j, KIND(RESUME));
@@ -331,7 +355,8 @@ static const char *completed(struct judging *j)
     if (++j->model->completions > 1) return "completed twice";
     j->model->crashes = 0;
     if (is_holders(j)) return holder_outcome(j, KIND(COMPLETE));
-    return is_from(j, NOT_RUNNING) ? by_operator(j, KIND(COMPLETE)) : "completed from a wrong state";
+    return is_from(j, NOT_RUNNING) ? by_operator(j, KIND(COMPLETE))
+                                   : "completed from a wrong state";
 }
 
 static const char *forced(struct judging *j)
@@ -340,8 +365,11 @@ static const char *forced(struct judging *j)
     if (j->event->actor.len == 0) {
         j->epochs = 1;
         model->is_by_engine = true;
-        if (model->control != PAWL_CONTROL_CANCEL) return "the engine cancelled it, and nobody had asked";
-        return has_come(model->control_deadline_at_ms, j) ? NULL : "the engine cancelled it before the deadline";
+        if (model->control != PAWL_CONTROL_CANCEL)
+            return "the engine cancelled it, and nobody had asked";
+        return has_come(model->control_deadline_at_ms, j)
+                   ? NULL
+                   : "the engine cancelled it before the deadline";
     }
     j->epochs = is_from(j, REVIVABLE | STATE(RUNNING));
     return by_operator(j, KIND(CANCEL));
@@ -349,12 +377,14 @@ static const char *forced(struct judging *j)
 
 static const char *cancelled(struct judging *j)
 {
-    if (!is_from(j, OPEN | REVIVABLE | STATE(RECOVERY_PENDING))) return "cancelled from a wrong state";
+    if (!is_from(j, OPEN | REVIVABLE | STATE(RECOVERY_PENDING)))
+        return "cancelled from a wrong state";
     switch (j->event->cause) {
     case PAWL_CAUSE_CONTROL:
         return returned(j, PAWL_CONTROL_CANCEL);
     case PAWL_CAUSE_DEPENDENCY:
-        return is_from(j, NOT_RUNNING) ? by_dependency(j, PAWL_DEPENDENCY_CANCEL) : "cancelled while it ran";
+        return is_from(j, NOT_RUNNING) ? by_dependency(j, PAWL_DEPENDENCY_CANCEL)
+                                       : "cancelled while it ran";
     case PAWL_CAUSE_FORCED:
         return forced(j);
     default:
@@ -362,7 +392,8 @@ static const char *cancelled(struct judging *j)
     }
     if (is_holders(j)) return holder_outcome(j, KIND(CANCEL));
     j->epochs = is_from(j, REVIVABLE);
-    return is_from(j, STATE(RUNNING)) ? "an operator cancelled it under its lease" : by_operator(j, KIND(CANCEL));
+    return is_from(j, STATE(RUNNING)) ? "an operator cancelled it under its lease"
+                                      : by_operator(j, KIND(CANCEL));
 }
 
 static const char *timed_out(struct judging *j)
@@ -371,7 +402,8 @@ static const char *timed_out(struct judging *j)
     j->retries = 1;
     j->model->crashes = 0;
     j->model->is_by_engine = true;
-    return has_come(j->model->attempt_end_at_ms, j) ? NULL : "the attempt timed out before its time";
+    return has_come(j->model->attempt_end_at_ms, j) ? NULL
+                                                    : "the attempt timed out before its time";
 }
 
 static const char *retry_scheduled(struct judging *j)
@@ -388,7 +420,8 @@ static const char *retry_scheduled(struct judging *j)
     j->model->crashes = 0;
     const struct pawl_failure *failure = &j->cause->command.ask.failure;
     if (j->is_unsure) return NULL;
-    return failure->is_final ? "a retry of what failed for good" : retry_delay_fault(j, failure->retry_after_ms);
+    return failure->is_final ? "a retry of what failed for good"
+                             : retry_delay_fault(j, failure->retry_after_ms);
 }
 
 static const char *dead_lettered(struct judging *j)
@@ -433,7 +466,8 @@ static const char *given_back(struct judging *j)
 {
     const char *fault = holder_outcome(j, KIND(RELEASE));
     if (fault != NULL || j->is_unsure) return fault;
-    int64_t delay = j->event->next_retry_at_ms == 0 ? 0 : j->event->next_retry_at_ms - j->event->at_ms;
+    int64_t delay =
+        j->event->next_retry_at_ms == 0 ? 0 : j->event->next_retry_at_ms - j->event->at_ms;
     if (delay != j->cause->command.ask.delay_ms) return "given back for another delay";
     return (delay > 0) == (j->event->type == PAWL_EVENT_YIELDED) ? NULL : "told in the wrong words";
 }
@@ -450,7 +484,8 @@ static const char *requested(struct judging *j)
 
 static const char *blocked(struct judging *j)
 {
-    return is_from(j, NOT_RUNNING) ? by_dependency(j, PAWL_DEPENDENCY_BLOCK) : "blocked in a wrong state";
+    return is_from(j, NOT_RUNNING) ? by_dependency(j, PAWL_DEPENDENCY_BLOCK)
+                                   : "blocked in a wrong state";
 }
 
 static const char *resolved(struct judging *j, enum pawl_task_state to)
@@ -459,7 +494,8 @@ static const char *resolved(struct judging *j, enum pawl_task_state to)
     if (!is_from(j, REVIVABLE)) return "resolved from a wrong state";
     const char *fault = by_operator(j, KIND(RESOLVE));
     if (fault != NULL) return fault;
-    if (j->cause->command.ask.resolve.outcome != to) return "resolved in another way than was asked";
+    if (j->cause->command.ask.resolve.outcome != to)
+        return "resolved in another way than was asked";
     if (to == PAWL_TASK_COMPLETED && ++j->model->completions > 1) return "completed twice";
     if (to == PAWL_TASK_QUEUED) {
         j->retries = RETRIES_RESET;
@@ -472,27 +508,65 @@ static const char *resolved(struct judging *j, enum pawl_task_state to)
 static const char *judge_type(struct judging *j, int64_t *to)
 {
     switch ((enum pawl_event_type)j->event->type) {
-    case PAWL_EVENT_CREATED: *to = PAWL_TASK_PENDING; return created(j);
-    case PAWL_EVENT_QUEUED: *to = PAWL_TASK_QUEUED; return queued(j);
-    case PAWL_EVENT_STARTED: *to = PAWL_TASK_RUNNING; return started(j);
-    case PAWL_EVENT_PROGRESS: *to = j->model->state; return progressed(j);
-    case PAWL_EVENT_PAUSED: *to = PAWL_TASK_PAUSED; return paused(j);
-    case PAWL_EVENT_RESUMED: *to = PAWL_TASK_QUEUED; return resumed(j);
-    case PAWL_EVENT_COMPLETED: *to = PAWL_TASK_COMPLETED; return completed(j);
-    case PAWL_EVENT_FAILED: return "FAILED, and nothing here is remote";
-    case PAWL_EVENT_CANCELLED: *to = PAWL_TASK_CANCELLED; return cancelled(j);
-    case PAWL_EVENT_RETRY_SCHEDULED: *to = PAWL_TASK_QUEUED; return retry_scheduled(j);
-    case PAWL_EVENT_DEAD_LETTERED: *to = PAWL_TASK_DEAD_LETTER; return dead_lettered(j);
-    case PAWL_EVENT_FENCED: *to = PAWL_TASK_RECOVERY_PENDING; return fenced(j);
-    case PAWL_EVENT_RECOVERED: *to = PAWL_TASK_QUEUED; return recovered(j);
+    case PAWL_EVENT_CREATED:
+        *to = PAWL_TASK_PENDING;
+        return created(j);
+    case PAWL_EVENT_QUEUED:
+        *to = PAWL_TASK_QUEUED;
+        return queued(j);
+    case PAWL_EVENT_STARTED:
+        *to = PAWL_TASK_RUNNING;
+        return started(j);
+    case PAWL_EVENT_PROGRESS:
+        *to = j->model->state;
+        return progressed(j);
+    case PAWL_EVENT_PAUSED:
+        *to = PAWL_TASK_PAUSED;
+        return paused(j);
+    case PAWL_EVENT_RESUMED:
+        *to = PAWL_TASK_QUEUED;
+        return resumed(j);
+    case PAWL_EVENT_COMPLETED:
+        *to = PAWL_TASK_COMPLETED;
+        return completed(j);
+    case PAWL_EVENT_FAILED:
+        return "FAILED, and nothing here is remote";
+    case PAWL_EVENT_CANCELLED:
+        *to = PAWL_TASK_CANCELLED;
+        return cancelled(j);
+    case PAWL_EVENT_RETRY_SCHEDULED:
+        *to = PAWL_TASK_QUEUED;
+        return retry_scheduled(j);
+    case PAWL_EVENT_DEAD_LETTERED:
+        *to = PAWL_TASK_DEAD_LETTER;
+        return dead_lettered(j);
+    case PAWL_EVENT_FENCED:
+        *to = PAWL_TASK_RECOVERY_PENDING;
+        return fenced(j);
+    case PAWL_EVENT_RECOVERED:
+        *to = PAWL_TASK_QUEUED;
+        return recovered(j);
     case PAWL_EVENT_YIELDED:
-    case PAWL_EVENT_RELEASED: *to = PAWL_TASK_QUEUED; return given_back(j);
-    case PAWL_EVENT_CONTROL_REQUESTED: *to = PAWL_TASK_RUNNING; return requested(j);
-    case PAWL_EVENT_BLOCKED: *to = j->model->state; return blocked(j);
-    case PAWL_EVENT_RESOLVED_QUEUED: *to = PAWL_TASK_QUEUED; return resolved(j, PAWL_TASK_QUEUED);
-    case PAWL_EVENT_RESOLVED_COMPLETED: *to = PAWL_TASK_COMPLETED; return resolved(j, PAWL_TASK_COMPLETED);
-    case PAWL_EVENT_RESOLVED_CANCELLED: *to = PAWL_TASK_CANCELLED; return resolved(j, PAWL_TASK_CANCELLED);
-    case PAWL_EVENT_NONE: break;
+    case PAWL_EVENT_RELEASED:
+        *to = PAWL_TASK_QUEUED;
+        return given_back(j);
+    case PAWL_EVENT_CONTROL_REQUESTED:
+        *to = PAWL_TASK_RUNNING;
+        return requested(j);
+    case PAWL_EVENT_BLOCKED:
+        *to = j->model->state;
+        return blocked(j);
+    case PAWL_EVENT_RESOLVED_QUEUED:
+        *to = PAWL_TASK_QUEUED;
+        return resolved(j, PAWL_TASK_QUEUED);
+    case PAWL_EVENT_RESOLVED_COMPLETED:
+        *to = PAWL_TASK_COMPLETED;
+        return resolved(j, PAWL_TASK_COMPLETED);
+    case PAWL_EVENT_RESOLVED_CANCELLED:
+        *to = PAWL_TASK_CANCELLED;
+        return resolved(j, PAWL_TASK_CANCELLED);
+    case PAWL_EVENT_NONE:
+        break;
     }
     return "an event of no type";
 }
@@ -504,7 +578,8 @@ static const char *judge_numbers(const struct judging *j, int64_t to)
     if (event->sequence != model->sequence + 1) return "I4: the sequence of its events has a gap";
     if (event->state != to) return "the event tells another state";
     if (event->epoch != model->epoch + j->epochs) {
-        return event->epoch < model->epoch ? "I2: its epoch fell" : "its epoch did not grow as it must";
+        return event->epoch < model->epoch ? "I2: its epoch fell"
+                                           : "its epoch did not grow as it must";
     }
     if (event->version <= model->version) return "its version did not grow";
     if (event->retries != (j->retries == RETRIES_RESET ? 0 : model->retries + j->retries)) {
@@ -536,6 +611,18 @@ static void take(const struct judging *j)
     model->control_deadline_at_ms = 0;
 }
 
+static void tell_event(struct sim *sim, const struct model *model, const struct look_event *event)
+{
+    if (sim->options->story == NULL) return;
+    struct pawl_str type = pawl_event_type_text((enum pawl_event_type)event->type);
+    struct pawl_str cause = pawl_event_cause_text((enum pawl_event_cause)event->cause);
+    sim_tell(sim, "    %s %.*s%s%.*s: %s, epoch %" PRId64 ", retries %" PRId64 " by %.*s",
+             model_name(sim, model), PAWL_STR_ARG(type), cause.len > 0 ? " " : "",
+             PAWL_STR_ARG(cause), pawl_task_state_name((enum pawl_task_state)event->state),
+             event->epoch, event->retries,
+             PAWL_STR_ARG(event->actor.len > 0 ? event->actor : PAWL_STR("the engine")));
+}
+
 void judge_event(struct sim *sim, const struct look_event *event)
 {
     int at = model_find_key(sim, event->task);
@@ -544,14 +631,19 @@ void judge_event(struct sim *sim, const struct look_event *event)
         return;
     }
     struct judging j = {.sim = sim, .model = &sim->models[at], .event = event};
+    tell_event(sim, j.model, event);
     enum pawl_task_state from = j.model->state;
     int64_t to = -1;
     const char *fault = judge_type(&j, &to);
     if (fault == NULL) fault = judge_numbers(&j, to);
     if (fault != NULL) {
-        sim_fault(sim, "%s: %s (event %" PRId64 " of type %" PRId64 ", %s to %s, epoch %" PRId64 " to %" PRId64 ")",
-                  model_name(sim, j.model), fault, event->position, event->type, pawl_task_state_name(from),
-                  pawl_task_state_name((enum pawl_task_state)event->state), j.model->epoch, event->epoch);
+        sim_fault(sim,
+                  "%s: %s (event %" PRId64 " of type %" PRId64 ", %s to %s, epoch %" PRId64
+                  " to %" PRId64 ")",
+                  model_name(sim, j.model), fault, event->position, event->type,
+                  pawl_task_state_name(from),
+                  pawl_task_state_name((enum pawl_task_state)event->state), j.model->epoch,
+                  event->epoch);
         return;
     }
     take(&j);

@@ -1,9 +1,11 @@
-/* Faults in turn. One short life of a store, call after call, in which everything happens once; then the same
- * life again and again, each time with one thing going wrong: statement 1, 2, 3 ... fails, the process dies
- * there, write or sync 1, 2, 3 ... fails, allocation 1, 2, 3 ... fails, until there is none left to fail.
+/* Faults in turn. One short life of a store, call after call, in which everything happens once;
+ * then the same life again and again, each time with one thing going wrong: statement 1, 2, 3 ...
+ * fails, the process dies there, write or sync 1, 2, 3 ... fails, allocation 1, 2, 3 ... fails,
+ * until there is none left to fail.
  *
- * Whoever gets an error, or no answer because the process died, asks again. In the end the store has to look as
- * if nothing had happened: every call is safe to repeat, nothing acknowledged is lost, nothing is done twice. */
+ * Whoever gets an error, or no answer because the process died, asks again. In the end the store
+ * has to look as if nothing had happened: every call is safe to repeat, nothing acknowledged is
+ * lost, nothing is done twice. */
 #include "sim.h"
 #include "test.h"
 
@@ -18,13 +20,14 @@
 TEST_MAIN()
 
 enum {
-    TRIES_MAX = 4,        /* of one call; one fault may strike in its first try only */
+    TRIES_MAX = 4, /* of one call; one fault may strike in its first try only */
     TEXT_BYTES_MAX = 8192,
     FAULTS_MAX = 100000,  /* there is an end to them */
     BOOT_BEGAN_MS = 5000, /* as of the new store that ground_open makes */
 };
 
-/* ---- Allocations ------------------------------------------------------------------------------ */
+/* ---- Allocations ------------------------------------------------------------------------------
+ */
 
 /* The linker sends what our code allocates through here; SQLite is told to (sqlite3_config). */
 void *__real_malloc(size_t bytes);
@@ -85,7 +88,8 @@ __attribute__((constructor)) static void take_over_sqlite_memory(void)
     if (sqlite3_config(SQLITE_CONFIG_MALLOC, &ours) != SQLITE_OK) abort();
 }
 
-/* ---- The life of a store ---------------------------------------------------------------------- */
+/* ---- The life of a store ----------------------------------------------------------------------
+ */
 
 enum fault_kind {
     FAULT_NONE,
@@ -107,10 +111,10 @@ struct life {
     int64_t strikes_at; /* the statement that goes wrong */
     int64_t points;     /* statements so far */
     bool is_dead;
-    bool has_died;      /* and nobody has been answered since */
+    bool has_died; /* and nobody has been answered since */
     bool has_struck;
-    bool cuts_power;    /* instead of a mere kill */
-    bool cuts_power_later; /* when whoever asked again has been answered */
+    bool cuts_power;          /* instead of a mere kill */
+    bool cuts_power_later;    /* when whoever asked again has been answered */
     char end[TEXT_BYTES_MAX]; /* what the store looks like in the end */
 };
 
@@ -127,7 +131,8 @@ static int64_t boot_ms(void *self)
 static uint64_t chance(void *self)
 {
     struct life *life = self;
-    return life->random = life->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return life->random =
+               life->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 }
 
 static enum pawl_code before_statement(void *self, int32_t point, struct pawl_error *err)
@@ -160,7 +165,8 @@ static void open_store(struct life *life)
 {
     struct pawl_error err = {0};
     struct pawl_options options = PAWL_OPTIONS_INIT;
-    life->env = (struct pawl_env){life, wall_ms, boot_ms, chance, PAWL_STR("boot-0"), PAWL_STR("host")};
+    life->env =
+        (struct pawl_env){life, wall_ms, boot_ms, chance, PAWL_STR("boot-0"), PAWL_STR("host")};
     options.store = pawl_str_of(life->ground.db_name);
     options.driven = true;
     options.env = &life->env;
@@ -200,25 +206,26 @@ static void lose_power(struct life *life)
     open_store(life);
 }
 
-/* Asks until there is a clear answer. also_ok: what a repeat is told when the first try was done after all. */
-#define ASK(also_ok, call)                                                                             \
-    do {                                                                                               \
-        struct pawl_error err = {0};                                                                   \
-        enum pawl_code code = PAWL_BUSY;                                                               \
-        bool is_clear = false;                                                                         \
-        for (int tries = 0; tries < TRIES_MAX && !is_clear; tries++) {                                 \
-            enter(life);                                                                               \
-            code = (call);                                                                             \
-            bool died = leave(life);                                                                   \
-            bool is_again = tries > 0;                                                                 \
-            is_clear = !died && (code == PAWL_OK || (is_again && code == (also_ok)));                  \
-            if (died) come_back(life);                                                                 \
-        }                                                                                              \
-        if (is_clear && life->has_died && life->cuts_power_later) lose_power(life);                    \
-        if (!is_clear) {                                                                               \
-            FAIL("%s: %s: %s (fault %d at %" PRId64 ")", #call, pawl_code_name(code), err.text,        \
-                 (int)life->kind, life->strikes_at);                                                   \
-        }                                                                                              \
+/* Asks until there is a clear answer. also_ok: what a repeat is told when the first try was done
+ * after all. */
+#define ASK(also_ok, call)                                                                      \
+    do {                                                                                        \
+        struct pawl_error err = {0};                                                            \
+        enum pawl_code code = PAWL_BUSY;                                                        \
+        bool is_clear = false;                                                                  \
+        for (int tries = 0; tries < TRIES_MAX && !is_clear; tries++) {                          \
+            enter(life);                                                                        \
+            code = (call);                                                                      \
+            bool died = leave(life);                                                            \
+            bool is_again = tries > 0;                                                          \
+            is_clear = !died && (code == PAWL_OK || (is_again && code == (also_ok)));           \
+            if (died) come_back(life);                                                          \
+        }                                                                                       \
+        if (is_clear && life->has_died && life->cuts_power_later) lose_power(life);             \
+        if (!is_clear) {                                                                        \
+            FAIL("%s: %s: %s (fault %d at %" PRId64 ")", #call, pawl_code_name(code), err.text, \
+                 (int)life->kind, life->strikes_at);                                            \
+        }                                                                                       \
     } while (0)
 
 static void pass(struct life *life, int64_t ms)
@@ -243,7 +250,8 @@ static struct pawl_task_new task(const char *id, const char *key)
     return ask;
 }
 
-static void claim(struct life *life, const char *request, int32_t max, struct pawl_fence fences[4], size_t want)
+static void claim(struct life *life, const char *request, int32_t max, struct pawl_fence fences[4],
+                  size_t want)
 {
     struct pawl_claim ask = PAWL_CLAIM_INIT;
     struct pawl_claimed claimed = {0};
@@ -271,7 +279,8 @@ static void add_tasks(struct life *life)
     ASK(PAWL_OK, pawl_task_add(life->pawl, &urgent, life->keep, added, &err));
 
     static const struct pawl_str on[] = {PAWL_STR_INIT("#0")};
-    struct pawl_task_new batch[3] = {task("first", "k2"), task("second", "k3"), task("third", "k4")};
+    struct pawl_task_new batch[3] = {task("first", "k2"), task("second", "k3"),
+                                     task("third", "k4")};
     batch[1].depends_on = on;
     batch[1].depends_on_count = 1;
     batch[2].depends_on = on;
@@ -296,7 +305,8 @@ static void work(struct life *life)
     CHECK_EQ(PAWL_OK, renewals[0].code);
     struct pawl_change change = by(&fences[0]);
     ASK(PAWL_OK, pawl_task_progress(life->pawl, fences[0].task_id, 40, &change, &err));
-    ASK(PAWL_OK, pawl_task_complete(life->pawl, fences[0].task_id, PAWL_STR("{\"r\":1}"), &change, &err));
+    ASK(PAWL_OK,
+        pawl_task_complete(life->pawl, fences[0].task_id, PAWL_STR("{\"r\":1}"), &change, &err));
     change = by(&fences[1]);
     struct pawl_failure failure = PAWL_FAILURE_INIT;
     failure.error = PAWL_STR("not yet");
@@ -326,7 +336,8 @@ static void end_tasks(struct life *life)
     claim(life, "r4", 3, fences, 2);
     for (int i = 0; i < 2; i++) {
         change = by(&fences[i]);
-        ASK(PAWL_OK, pawl_task_complete(life->pawl, fences[i].task_id, PAWL_STR("[]"), &change, &err));
+        ASK(PAWL_OK,
+            pawl_task_complete(life->pawl, fences[i].task_id, PAWL_STR("[]"), &change, &err));
     }
     ASK(PAWL_OK, pawl_task_pause(life->pawl, PAWL_STR("second"), NULL, &err));
     ASK(PAWL_STATE, pawl_task_resume(life->pawl, PAWL_STR("second"), NULL, NULL, &err));
@@ -346,14 +357,17 @@ static void consume(struct life *life)
     /* a read makes no promise: if the power goes after it, a new consumer may be new once more */
     ASK(PAWL_OK, pawl_consumer_read(life->pawl, PAWL_STR("c"), 100, 0, life->keep, &events, &err));
     CHECK(events.count > 10);
-    ASK(PAWL_OK, pawl_consumer_acknowledge(life->pawl, PAWL_STR("c"), events.events[4].id, &is_first, &err));
+    ASK(PAWL_OK,
+        pawl_consumer_acknowledge(life->pawl, PAWL_STR("c"), events.events[4].id, &is_first, &err));
     ASK(PAWL_OK, pawl_consumer_acknowledge_through(life->pawl, PAWL_STR("c"), 3, &err));
 }
 
-/* ---- What is left of it ----------------------------------------------------------------------- */
+/* ---- What is left of it -----------------------------------------------------------------------
+ */
 
 static const char *const sums[] = {
-    "SELECT group_concat(id || ' ' || state || ' ' || epoch || ' ' || retries || ' ' || sequence || ' ' || "
+    "SELECT group_concat(id || ' ' || state || ' ' || epoch || ' ' || retries || ' ' || sequence "
+    "|| ' ' || "
     "open_dependencies || ' ' || coalesce(rank, 0)) FROM (SELECT * FROM task ORDER BY id)",
     "SELECT group_concat(t.id || ' ' || (p.key % 16) || ' ' || p.body) "
     "FROM (SELECT * FROM payload ORDER BY key) p JOIN task t ON t.key = p.key / 16",
@@ -362,13 +376,15 @@ static const char *const sums[] = {
     "SELECT count(*) FROM continuation",
     "SELECT cursor FROM consumer",
     "SELECT group_concat(position) FROM acknowledgement",
-    /* I1, I4: no lease outside RUNNING; sequences without a gap; the last event's state is the row's */
+    /* I1, I4: no lease outside RUNNING; sequences without a gap; the last event's state is the
+       row's */
     "SELECT count(*) FROM task WHERE (state = 2) <> (lease_end_at_ms IS NOT NULL)",
     "SELECT count(*) FROM task t WHERE sequence <> (SELECT count(*) FROM event WHERE task = t.key)",
     "SELECT count(*) FROM task t "
     "WHERE state <> (SELECT state FROM event WHERE task = t.key ORDER BY sequence DESC LIMIT 1)",
     "SELECT count(*) FROM task t "
-    "WHERE open_dependencies <> (SELECT count(*) FROM dependency WHERE task = t.key AND is_open = 1)",
+    "WHERE open_dependencies <> (SELECT count(*) FROM dependency WHERE task = t.key AND is_open = "
+    "1)",
 };
 
 static void look_at_end(struct life *life)
@@ -383,7 +399,8 @@ static void look_at_end(struct life *life)
         CHECK_EQ(SQLITE_OK, sqlite3_prepare_v2(looker.db, sums[i], -1, &row, NULL));
         CHECK_EQ(SQLITE_ROW, sqlite3_step(row));
         const unsigned char *got = sqlite3_column_text(row, 0);
-        int more = snprintf(life->end + len, sizeof life->end - len, "%s\n", got == NULL ? "-" : (const char *)got);
+        int more = snprintf(life->end + len, sizeof life->end - len, "%s\n",
+                            got == NULL ? "-" : (const char *)got);
         CHECK(more >= 0 && len + (size_t)more < sizeof life->end);
         len += (size_t)more;
         (void)sqlite3_finalize(row);
@@ -397,7 +414,8 @@ static void arm_disk(struct life *life, enum disk_fault fault, int64_t at, int64
     disk_strike(&life->ground.disk, fault, at, count);
 }
 
-/* The whole life, on a new store. arm is called when the handle is open, or before that with is_early. */
+/* The whole life, on a new store. arm is called when the handle is open, or before that with
+ * is_early. */
 static void live(struct life *life, enum fault_kind kind, int64_t at)
 {
     life->kind = kind;
@@ -464,7 +482,8 @@ static void learn_end(struct life *life, char want[TEXT_BYTES_MAX])
     CHECK(strstr(want, "second 7 ") != NULL || strstr(want, "third 7 ") != NULL);
 }
 
-/* ---- The turns -------------------------------------------------------------------------------- */
+/* ---- The turns --------------------------------------------------------------------------------
+ */
 
 static struct life life;
 static char want[TEXT_BYTES_MAX];
@@ -496,8 +515,8 @@ TEST("the process may die before any statement, and after any commit")
     fail_in_turn(FAULT_KILL, 1);
 }
 
-/* There are thousands, most of them SQLite's own in preparing statements: so only every n-th, but with
- * PAWL_FAULTS=all. */
+/* There are thousands, most of them SQLite's own in preparing statements: so only every n-th, but
+ * with PAWL_FAULTS=all. */
 static int64_t memory_stride(void)
 {
 #if defined(__SANITIZE_ADDRESS__)
@@ -553,7 +572,8 @@ TEST("the power may be cut in any write or sync: what was not synced may be ther
     life.cuts_power = false;
 }
 
-TEST("what a process left that died in a sync is on the disk when it is acknowledged to who asks again")
+TEST("what a process left that died in a sync is on the disk when it is acknowledged to who asks "
+     "again")
 {
     life.cuts_power_later = true;
     fail_disk_in_turn(DISK_DIES, INT64_MAX, true);

@@ -1,6 +1,6 @@
-/* The oracle. After each move it reads all that is stored and asks: is there a cause for each change, has each
- * event been allowed, is all that was ever acknowledged still there. It knows what was asked and answered, and
- * nothing of the code under test. */
+/* The oracle. After each move it reads all that is stored and asks: is there a cause for each
+ * change, has each event been allowed, is all that was ever acknowledged still there. It knows what
+ * was asked and answered, and nothing of the code under test. */
 #include "sim.h"
 
 #include "base/error.h"
@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- Causes ----------------------------------------------------------------------------------- */
+/* ---- Causes -----------------------------------------------------------------------------------
+ */
 
 const struct call *judge_cause(const struct sim *sim, int *at, bool *is_sure)
 {
@@ -49,7 +50,8 @@ bool call_is_same_outcome(const struct call *a, const struct call *b)
     case PAWL_COMMAND_FAIL:
         return pawl_str_equal(x->ask.failure.error, y->ask.failure.error) &&
                x->ask.failure.is_final == y->ask.failure.is_final &&
-               (x->ask.failure.is_final || x->ask.failure.retry_after_ms == y->ask.failure.retry_after_ms);
+               (x->ask.failure.is_final ||
+                x->ask.failure.retry_after_ms == y->ask.failure.retry_after_ms);
     case PAWL_COMMAND_RELEASE:
         return x->ask.delay_ms == y->ask.delay_ms;
     case PAWL_COMMAND_PAUSE:
@@ -88,30 +90,38 @@ const char *model_name(struct sim *sim, const struct model *model)
     return sim_text(sim, "t%d", (int)(model - sim->models)).ptr;
 }
 
-/* ---- New tasks -------------------------------------------------------------------------------- */
+/* ---- New tasks --------------------------------------------------------------------------------
+ */
 
 static int64_t said(int64_t own, int64_t built_in)
 {
     return own == 0 ? built_in : own < 0 ? 0 : own;
 }
 
-static const char *new_row_fault(const struct sim *sim, const struct look_task *task, const struct look_name *name,
-                                 const struct pawl_task_new *ask)
+static const char *new_row_fault(const struct sim *sim, const struct look_task *task,
+                                 const struct look_name *name, const struct pawl_task_new *ask)
 {
     const struct look_queue *queue = look_queue(sim->after, task->at[LOOK_queue]);
     enum { INPUT = PAWL_PAYLOAD_INPUT };
-    if (queue == NULL || !pawl_str_equal(queue->name, ask->queue)) return "its queue is another one";
-    if (task->at[LOOK_priority] != (ask->priority == 0 ? 20 : ask->priority < 0 ? 0 : ask->priority)) {
+    if (queue == NULL || !pawl_str_equal(queue->name, ask->queue))
+        return "its queue is another one";
+    if (task->at[LOOK_priority] != (ask->priority == 0  ? 20
+                                    : ask->priority < 0 ? 0
+                                                        : ask->priority)) {
         return "its priority is another one";
     }
     if (ask->id.len > 0 && !pawl_str_equal(ask->id, name->id)) return "its id is another one";
     if (!pawl_str_equal(ask->key, name->key)) return "its key is another one";
-    if (task->at[LOOK_max_retries] != said(ask->retry.max_retries, 3)) return "its budget is another one";
-    if (task->at[LOOK_delay_ms] != said(ask->retry.delay_ms, 1000)) return "its delay is another one";
+    if (task->at[LOOK_max_retries] != said(ask->retry.max_retries, 3))
+        return "its budget is another one";
+    if (task->at[LOOK_delay_ms] != said(ask->retry.delay_ms, 1000))
+        return "its delay is another one";
     if (task->at[LOOK_timeout_ms] != ask->timeout_ms) return "its time-out is another one";
-    if (task->at[LOOK_dependency_policy] != (int64_t)ask->dependency_policy) return "its policy is another one";
+    if (task->at[LOOK_dependency_policy] != (int64_t)ask->dependency_policy)
+        return "its policy is another one";
     if (task->payload_lens[INPUT] != (int64_t)ask->input.len) return "its input is another one";
-    if (ask->input.len > 0 && task->payload_hashes[INPUT] != look_hash(ask->input)) return "its input is another one";
+    if (ask->input.len > 0 && task->payload_hashes[INPUT] != look_hash(ask->input))
+        return "its input is another one";
     return NULL;
 }
 
@@ -133,15 +143,18 @@ static void meet_new_tasks(struct sim *sim)
     int count = 0;
     if (look->task_count == sim->model_count) return;
     int64_t last_key = sim->model_count == 0 ? 0 : sim->models[sim->model_count - 1].key;
-    looker_names(&sim->looker, last_key, sim->arena, names, &count, SIM_TASKS_MAX - sim->model_count);
+    looker_names(&sim->looker, last_key, sim->arena, names, &count,
+                 SIM_TASKS_MAX - sim->model_count);
     for (int i = 0; i < count && sim_holds(sim); i++) {
         const struct look_task *task = &look->tasks[sim->model_count];
         int number = -1;
         size_t member = 0;
-        (void)sscanf(names[i].title.ptr == NULL ? "" : names[i].title.ptr, "c%d.%zu", &number, &member);
+        (void)sscanf(names[i].title.ptr == NULL ? "" : names[i].title.ptr, "c%d.%zu", &number,
+                     &member);
         const struct call *call = maker(sim, number);
         if (call == NULL || member >= call->count) {
-            sim_fault(sim, "task %.*s exists, and nobody has just created it", PAWL_STR_ARG(names[i].id));
+            sim_fault(sim, "task %.*s exists, and nobody has just created it",
+                      PAWL_STR_ARG(names[i].id));
             return;
         }
         struct model *model = &sim->models[sim->model_count++];
@@ -177,7 +190,8 @@ static void check_batches(struct sim *sim, int first)
     }
 }
 
-/* ---- Changes of rows -------------------------------------------------------------------------- */
+/* ---- Changes of rows --------------------------------------------------------------------------
+ */
 
 struct change { /* of one task in this move */
     struct sim *sim;
@@ -209,9 +223,14 @@ static bool has_passed(const struct change *c, int64_t at_ms)
 static const char *silent_fault(const struct change *c)
 {
     static const enum look_column with_events[] = {
-        LOOK_state,   LOOK_epoch,     LOOK_sequence, LOOK_owner,          LOOK_lease_kind,    LOOK_lease_ms,
-        LOOK_retries, LOOK_recoveries, LOOK_crashes_in_row, LOOK_attempt_end_at_ms, LOOK_started_at_ms,
-        LOOK_finished_at_ms, LOOK_control, LOOK_outcome_epoch, LOOK_outcome_kind, LOOK_outcome_digest,
+        LOOK_state,          LOOK_epoch,
+        LOOK_sequence,       LOOK_owner,
+        LOOK_lease_kind,     LOOK_lease_ms,
+        LOOK_retries,        LOOK_recoveries,
+        LOOK_crashes_in_row, LOOK_attempt_end_at_ms,
+        LOOK_started_at_ms,  LOOK_finished_at_ms,
+        LOOK_control,        LOOK_outcome_epoch,
+        LOOK_outcome_kind,   LOOK_outcome_digest,
     };
     for (size_t i = 0; i < sizeof with_events / sizeof *with_events; i++) {
         if (differs(c, with_events[i])) return "it moved without an event";
@@ -219,13 +238,16 @@ static const char *silent_fault(const struct change *c)
     bool is_noted = may(c, KIND(PROGRESS) | KIND(CHECKPOINT));
     if (differs(c, LOOK_version) && !is_noted) return "its version changed without an event";
     if (differs(c, LOOK_updated_at_ms) && !is_noted) return "it was touched without an event";
-    if (differs(c, LOOK_lease_end_at_ms) && !may(c, KIND(RENEW))) return "its lease end moved without a renewal";
-    if (differs(c, LOOK_control_deadline_at_ms) && !has_passed(c, c->was[LOOK_control_deadline_at_ms])) {
+    if (differs(c, LOOK_lease_end_at_ms) && !may(c, KIND(RENEW)))
+        return "its lease end moved without a renewal";
+    if (differs(c, LOOK_control_deadline_at_ms) &&
+        !has_passed(c, c->was[LOOK_control_deadline_at_ms])) {
         return "the deadline of a request moved";
     }
     bool has_dependencies = c->was[LOOK_open_dependencies] > 0;
     bool is_ready_now = has_passed(c, c->was[LOOK_ready_at_ms]);
-    if ((differs(c, LOOK_rank) || differs(c, LOOK_ready_at_ms)) && !is_ready_now && !has_dependencies) {
+    if ((differs(c, LOOK_rank) || differs(c, LOOK_ready_at_ms)) && !is_ready_now &&
+        !has_dependencies) {
         return "its place in the queue changed by itself";
     }
     bool is_due_now = has_passed(c, c->was[LOOK_due_at_ms]);
@@ -242,8 +264,9 @@ static const char *silent_fault(const struct change *c)
 static const char *loud_fault(const struct change *c)
 {
     static const enum look_column never[] = {
-        LOOK_key,      LOOK_queue,       LOOK_priority, LOOK_timeout_ms,     LOOK_max_retries,       LOOK_backoff,
-        LOOK_delay_ms, LOOK_delay_ms_max, LOOK_jitter_ms, LOOK_created_at_ms, LOOK_dependency_policy, LOOK_body_digest,
+        LOOK_key,         LOOK_queue,         LOOK_priority,          LOOK_timeout_ms,
+        LOOK_max_retries, LOOK_backoff,       LOOK_delay_ms,          LOOK_delay_ms_max,
+        LOOK_jitter_ms,   LOOK_created_at_ms, LOOK_dependency_policy, LOOK_body_digest,
     };
     for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
         if (differs(c, never[i])) return "something of it changed that never does";
@@ -253,7 +276,8 @@ static const char *loud_fault(const struct change *c)
     if ((differs(c, LOOK_progress) || differs(c, LOOK_progress_epoch)) && !is_noted && !has_ended) {
         return "its progress changed by itself";
     }
-    if (differs(c, LOOK_progress_event_at_ms) && !is_noted) return "progress was told that nobody made";
+    if (differs(c, LOOK_progress_event_at_ms) && !is_noted)
+        return "progress was told that nobody made";
     if ((differs(c, LOOK_checkpoint_count) || differs(c, LOOK_checkpoint_bytes) ||
          c->before->checkpoint_hash != c->after->checkpoint_hash) &&
         !may(c, KIND(CHECKPOINT))) {
@@ -261,31 +285,40 @@ static const char *loud_fault(const struct change *c)
     }
     if (differs(c, LOOK_log_bytes) && !may(c, KIND(LOG))) return "a log line that nobody wrote";
     bool may_replace = may(c, KIND(RESUME)) || c->model->is_by_engine;
-    if (c->before->payload_hashes[PAWL_PAYLOAD_INPUT] != c->after->payload_hashes[PAWL_PAYLOAD_INPUT] && !may_replace) {
+    if (c->before->payload_hashes[PAWL_PAYLOAD_INPUT] !=
+            c->after->payload_hashes[PAWL_PAYLOAD_INPUT] &&
+        !may_replace) {
         return "its input changed";
     }
-    if (c->before->payload_hashes[PAWL_PAYLOAD_GOAL] != c->after->payload_hashes[PAWL_PAYLOAD_GOAL]) {
+    if (c->before->payload_hashes[PAWL_PAYLOAD_GOAL] !=
+        c->after->payload_hashes[PAWL_PAYLOAD_GOAL]) {
         return "its goal changed";
     }
-    if (c->before->payload_hashes[PAWL_PAYLOAD_RESULT] != c->after->payload_hashes[PAWL_PAYLOAD_RESULT] &&
+    if (c->before->payload_hashes[PAWL_PAYLOAD_RESULT] !=
+            c->after->payload_hashes[PAWL_PAYLOAD_RESULT] &&
         !(c->model->events > 0 && c->model->state == PAWL_TASK_COMPLETED)) {
         return "its result changed";
     }
     if (c->before->lates > c->after->lates) return "late results are gone";
-    if (c->before->lates < c->after->lates && c->model->lates_maybe == 0) return "a late result of nobody";
-    if (differs(c, LOOK_has_dependents) && c->is[LOOK_has_dependents] == 0) return "it forgot its dependents";
+    if (c->before->lates < c->after->lates && c->model->lates_maybe == 0)
+        return "a late result of nobody";
+    if (differs(c, LOOK_has_dependents) && c->is[LOOK_has_dependents] == 0)
+        return "it forgot its dependents";
     return NULL;
 }
 
 /* COMPLETED and CANCELLED are for ever; but others may come to depend on it. */
 static const char *frozen_fault(const struct change *c)
 {
-    bool was_over = c->was[LOOK_state] == PAWL_TASK_COMPLETED || c->was[LOOK_state] == PAWL_TASK_CANCELLED;
+    bool was_over =
+        c->was[LOOK_state] == PAWL_TASK_COMPLETED || c->was[LOOK_state] == PAWL_TASK_CANCELLED;
     if (!was_over) return NULL;
     for (int i = 0; i < LOOK_COLUMN_COUNT; i++) {
-        if (i != LOOK_has_dependents && c->was[i] != c->is[i]) return "I7: it changed after its end";
+        if (i != LOOK_has_dependents && c->was[i] != c->is[i])
+            return "I7: it changed after its end";
     }
-    bool is_same = memcmp(c->before->payload_hashes, c->after->payload_hashes, sizeof c->before->payload_hashes) == 0;
+    bool is_same = memcmp(c->before->payload_hashes, c->after->payload_hashes,
+                          sizeof c->before->payload_hashes) == 0;
     return is_same ? NULL : "I7: a payload changed after its end";
 }
 
@@ -293,18 +326,21 @@ static const char *frozen_fault(const struct change *c)
 static const char *told_fault(const struct change *c)
 {
     const struct model *model = c->model;
-    if (c->is[LOOK_state] != (int64_t)model->state) return "I4: its state is not that of its last event";
+    if (c->is[LOOK_state] != (int64_t)model->state)
+        return "I4: its state is not that of its last event";
     if (c->is[LOOK_epoch] != model->epoch) return "its epoch is not that of its last event";
     if (c->is[LOOK_retries] != model->retries) return "its retries are not those of its last event";
     if (c->is[LOOK_sequence] != model->sequence) return "I4: it counts other events than there are";
     if (c->is[LOOK_crashes_in_row] != model->crashes) return "its crashes were not counted right";
-    if (c->is[LOOK_control] != (int64_t)model->control) return "a request to its holder is not as told";
+    if (c->is[LOOK_control] != (int64_t)model->control)
+        return "a request to its holder is not as told";
     if (c->is[LOOK_version] < model->version) return "its version is behind its last event's";
     if (model->state == PAWL_TASK_RUNNING &&
         !pawl_str_equal(look_worker_id(c->sim->after, c->is[LOOK_owner]), model->owner)) {
         return "its owner is not who started it";
     }
-    if (model->events > 0 && !may(c, KIND(PROGRESS) | KIND(CHECKPOINT)) && c->is[LOOK_version] != model->version) {
+    if (model->events > 0 && !may(c, KIND(PROGRESS) | KIND(CHECKPOINT)) &&
+        c->is[LOOK_version] != model->version) {
         return "its version grew beyond its last event";
     }
     return NULL;
@@ -316,18 +352,22 @@ static const char *beside_fault(const struct change *c)
     enum { CHECKPOINTS_KEPT = 64 };
     const struct model *model = c->model;
     int64_t most = model->checkpoints_sure + model->checkpoints_maybe;
-    int64_t least = model->checkpoints_sure < CHECKPOINTS_KEPT ? model->checkpoints_sure : CHECKPOINTS_KEPT;
+    int64_t least =
+        model->checkpoints_sure < CHECKPOINTS_KEPT ? model->checkpoints_sure : CHECKPOINTS_KEPT;
     if (c->after->checkpoints < least) return "promise 1: an acknowledged checkpoint is gone";
     if (c->after->checkpoints > most) return "a checkpoint was saved twice";
     if (c->after->logs < model->logs_sure) return "promise 1: an acknowledged log line is gone";
-    if (c->after->logs > model->logs_sure + model->logs_maybe) return "a log line was written twice";
-    if (model->state != PAWL_TASK_COMPLETED || model->outcome == NULL || model->is_outcome_unsure) return NULL;
+    if (c->after->logs > model->logs_sure + model->logs_maybe)
+        return "a log line was written twice";
+    if (model->state != PAWL_TASK_COMPLETED || model->outcome == NULL || model->is_outcome_unsure)
+        return NULL;
     const struct pawl_command *command = &model->outcome->command;
     if (command->kind != PAWL_COMMAND_COMPLETE) return NULL;
     uint64_t want = command->ask.result.len == 0 ? 0 : look_hash(command->ask.result);
     bool is_told = command->fence.epoch == model->epoch;
-    return !is_told || c->after->payload_hashes[PAWL_PAYLOAD_RESULT] == want ? NULL
-                                                                           : "its result is not the accepted one";
+    return !is_told || c->after->payload_hashes[PAWL_PAYLOAD_RESULT] == want
+               ? NULL
+               : "its result is not the accepted one";
 }
 
 static const char *change_fault(const struct change *c)
@@ -355,7 +395,8 @@ static void sync_model(const struct change *c)
 static void check_changes(struct sim *sim)
 {
     for (int i = 0; i < sim->model_count && sim_holds(sim); i++) {
-        const struct look_task *before = i < sim->before->task_count ? &sim->before->tasks[i] : NULL;
+        const struct look_task *before =
+            i < sim->before->task_count ? &sim->before->tasks[i] : NULL;
         const struct look_task *after = &sim->after->tasks[i];
         struct change change = {.sim = sim,
                                 .model = &sim->models[i],
@@ -369,7 +410,8 @@ static void check_changes(struct sim *sim)
     }
 }
 
-/* ---- What was asked in this move -------------------------------------------------------------- */
+/* ---- What was asked in this move --------------------------------------------------------------
+ */
 
 static void count_beside(struct model *model, const struct sent *sent)
 {
@@ -387,7 +429,8 @@ static void count_beside(struct model *model, const struct sent *sent)
     case PAWL_COMMAND_COMPLETE:
     case PAWL_COMMAND_FAIL:
     case PAWL_COMMAND_RELEASE:
-        if (sent->call->command.has_fence && (is_maybe || sent->code == PAWL_LEASE_LOST)) model->lates_maybe++;
+        if (sent->call->command.has_fence && (is_maybe || sent->code == PAWL_LEASE_LOST))
+            model->lates_maybe++;
         break;
     default:
         break;
@@ -431,12 +474,14 @@ static void spread_causes(struct sim *sim)
     }
 }
 
-/* ---- The store as a whole --------------------------------------------------------------------- */
+/* ---- The store as a whole ---------------------------------------------------------------------
+ */
 
 static void find_now(struct sim *sim)
 {
     const struct look *look = sim->after;
-    sim->is_now_known = sim->boot_id_of_move.len > 0 && pawl_str_equal(look->boot_id, sim->boot_id_of_move);
+    sim->is_now_known =
+        sim->boot_id_of_move.len > 0 && pawl_str_equal(look->boot_id, sim->boot_id_of_move);
     if (!sim->is_now_known) return;
     /* never behind what was committed before */
     int64_t last = sim->before->now_ms;
@@ -451,7 +496,8 @@ static void check_head(struct sim *sim)
     const struct look *was = sim->before;
     const struct look *is = sim->after;
     if (is->position < was->position) {
-        sim_fault(sim, "promise 1: %" PRId64 " committed events are gone", was->position - is->position);
+        sim_fault(sim, "promise 1: %" PRId64 " committed events are gone",
+                  was->position - is->position);
     } else if (is->next_key < was->next_key) {
         sim_fault(sim, "row keys are given out again");
     } else if (is->now_ms < was->now_ms) {
@@ -459,13 +505,16 @@ static void check_head(struct sim *sim)
     } else if (is->task_count < was->task_count) {
         sim_fault(sim, "promise 1: a task is gone");
     } else if (is->event_count != is->position - was->position) {
-        sim_fault(sim, "%" PRId64 " positions were given to %d events", is->position - was->position,
-                  is->event_count);
-    } else if (pawl_str_equal(is->boot_id, was->boot_id) && is->clock_offset_ms != was->clock_offset_ms) {
+        sim_fault(sim, "%" PRId64 " positions were given to %d events",
+                  is->position - was->position, is->event_count);
+    } else if (pawl_str_equal(is->boot_id, was->boot_id) &&
+               is->clock_offset_ms != was->clock_offset_ms) {
         sim_fault(sim, "the clock of the store was moved during a boot");
     } else if (sim->is_now_known && is->now_ms != was->now_ms &&
                (is->now_ms < sim->now_low_ms || is->now_ms > sim->now_high_ms)) {
-        sim_fault(sim, "the store's clock is not the boot clock's: %" PRId64 " is not from %" PRId64 " to %" PRId64,
+        sim_fault(sim,
+                  "the store's clock is not the boot clock's: %" PRId64 " is not from %" PRId64
+                  " to %" PRId64,
                   is->now_ms, sim->now_low_ms, sim->now_high_ms);
     }
 }
@@ -494,14 +543,17 @@ static void check_consumers(struct sim *sim)
 {
     for (int i = 0; i < sim->before->consumer_count && sim_holds(sim); i++) {
         const struct look_consumer *was = &sim->before->consumers[i];
-        const struct look_consumer *is = i < sim->after->consumer_count ? &sim->after->consumers[i] : NULL;
+        const struct look_consumer *is =
+            i < sim->after->consumer_count ? &sim->after->consumers[i] : NULL;
         if (is == NULL || is->key != was->key || is->cursor < was->cursor) {
-            sim_fault(sim, "consumer %.*s is gone, or its cursor went back", PAWL_STR_ARG(was->name));
+            sim_fault(sim, "consumer %.*s is gone, or its cursor went back",
+                      PAWL_STR_ARG(was->name));
         }
     }
 }
 
-/* ---- Timers ----------------------------------------------------------------------------------- */
+/* ---- Timers -----------------------------------------------------------------------------------
+ */
 
 static int64_t next_due(const struct look *look)
 {
@@ -518,35 +570,43 @@ static void check_timers(struct sim *sim)
 {
     enum { DUE_ENOUGH = 400, CLOCK_MS = 3 };
     const struct look *look = sim->after;
-    if (sim->stepped == NULL || !sim->stepped->has_timers || sim->had_fault || sim->was_killed) return;
+    if (sim->stepped == NULL || !sim->stepped->has_timers || sim->had_fault || sim->was_killed)
+        return;
     if (!sim->is_now_known || look->task_count >= DUE_ENOUGH) return;
     int64_t due = next_due(look);
     if (due <= sim->now_low_ms) {
-        sim_fault(sim, "promise 3: something was due at %" PRId64 " and is still undone at %" PRId64, due,
-                  sim->now_low_ms);
+        sim_fault(sim,
+                  "promise 3: something was due at %" PRId64 " and is still undone at %" PRId64,
+                  due, sim->now_low_ms);
         return;
     }
     if (sim->next_boot_ms < 0) return; /* nobody asked */
-    int64_t late = (sim->boot_high_ms - sim->boot_low_ms) + (sim->swarm.slow_clock > 0 ? 4 * CLOCK_MS : 0);
+    int64_t late =
+        (sim->boot_high_ms - sim->boot_low_ms) + (sim->swarm.slow_clock > 0 ? 4 * CLOCK_MS : 0);
     int64_t due_boot = due == INT64_MAX ? INT64_MAX : due - look->clock_offset_ms;
     if (look->continuation_count > 0) due_boot = sim->boot_high_ms;
     if (due_boot < sim->boot_high_ms) due_boot = sim->boot_high_ms;
     if (due_boot != INT64_MAX && sim->next_boot_ms > due_boot + late) {
-        sim_fault(sim, "promise 3: something is due at %" PRId64 ", and the engine wants to be called at %" PRId64,
+        sim_fault(sim,
+                  "promise 3: something is due at %" PRId64
+                  ", and the engine wants to be called at %" PRId64,
                   due_boot, sim->next_boot_ms);
     }
 }
 
-/* ---- A move ----------------------------------------------------------------------------------- */
+/* ---- A move -----------------------------------------------------------------------------------
+ */
 
 static void keep_unknown(struct sim *sim, bool has_committed)
 {
     bool is_unknown = false;
-    for (int i = 0; i < sim->sent_count; i++) is_unknown = is_unknown || sim->sent[i].verdict == VERDICT_UNKNOWN;
+    for (int i = 0; i < sim->sent_count; i++)
+        is_unknown = is_unknown || sim->sent[i].verdict == VERDICT_UNKNOWN;
     /* what has not shown by now is overwritten by the commit that has */
     if (has_committed && !is_unknown) sim->unknown_count = 0;
     for (int i = 0; i < sim->sent_count; i++) {
-        if (sim->sent[i].verdict != VERDICT_UNKNOWN || sim->unknown_count == SIM_UNKNOWN_MAX) continue;
+        if (sim->sent[i].verdict != VERDICT_UNKNOWN || sim->unknown_count == SIM_UNKNOWN_MAX)
+            continue;
         sim->unknown[sim->unknown_count++] = sim->sent[i].call;
     }
 }
@@ -580,7 +640,8 @@ void judge_move(struct sim *sim)
     keep_unknown(sim, has_committed);
 }
 
-/* ---- The end ---------------------------------------------------------------------------------- */
+/* ---- The end ----------------------------------------------------------------------------------
+ */
 
 /* Whether a task that is not finished may stay so when nobody does anything any more. */
 static bool may_rest(const struct sim *sim, const struct look *look, const struct look_task *task)
@@ -627,9 +688,13 @@ void judge_end(struct sim *sim)
     }
     /* a long history is cut at its beginning, never below 256 */
     int64_t cut = looker_number(
-        &sim->looker, "SELECT count(*) FROM (SELECT count(*) AS kept, max(sequence) AS last, min(sequence) AS first "
-                      "FROM event GROUP BY task) WHERE kept <> last - first + 1 OR (first > 1 AND kept < 256)");
+        &sim->looker,
+        "SELECT count(*) FROM (SELECT count(*) AS kept, max(sequence) AS last, min(sequence) AS "
+        "first "
+        "FROM event GROUP BY task) WHERE kept <> last - first + 1 OR (first > 1 AND kept < 256)");
     int64_t without = looker_number(
-        &sim->looker, "SELECT count(*) FROM task t WHERE NOT EXISTS (SELECT 1 FROM event WHERE task = t.key)");
-    if (sim_holds(sim) && cut + without > 0) sim_fault(sim, "I4: events are gone that are to be kept");
+        &sim->looker,
+        "SELECT count(*) FROM task t WHERE NOT EXISTS (SELECT 1 FROM event WHERE task = t.key)");
+    if (sim_holds(sim) && cut + without > 0)
+        sim_fault(sim, "I4: events are gone that are to be kept");
 }

@@ -1,5 +1,5 @@
-#include "core/limits.h"
 #include "look.h"
+#include "core/limits.h"
 
 #include "base/str.h"
 
@@ -31,18 +31,24 @@ enum statement {
 static const char *const texts[S_COUNT] = {
     [S_BEGIN] = "BEGIN",
     [S_COMMIT] = "COMMIT",
-    [S_HEAD] = "SELECT position, next_key, now_ms, boot_id, clock_offset_ms, (SELECT count(*) FROM quarantine) "
+    [S_HEAD] = "SELECT position, next_key, now_ms, boot_id, clock_offset_ms, (SELECT count(*) FROM "
+               "quarantine) "
                "FROM head, meta",
     [S_TASKS] =
-        "SELECT key, queue, state, priority, coalesce(rank, -1), due_at_ms, version, epoch, lease_kind, owner, "
+        "SELECT key, queue, state, priority, coalesce(rank, -1), due_at_ms, version, epoch, "
+        "lease_kind, owner, "
         "lease_ms, lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, "
         "delay_ms_max, jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, "
         "updated_at_ms, started_at_ms, finished_at_ms, progress * 1000, progress_epoch, "
-        "progress_event_at_ms, control, control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, "
-        "outcome_digest, dependency_policy, open_dependencies, blocked_by, has_dependents, payloads, "
-        "checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes, body_digest FROM task ORDER BY key",
+        "progress_event_at_ms, control, control_deadline_at_ms, sequence, outcome_epoch, "
+        "outcome_kind, "
+        "outcome_digest, dependency_policy, open_dependencies, blocked_by, has_dependents, "
+        "payloads, "
+        "checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes, body_digest FROM task ORDER "
+        "BY key",
     [S_PAYLOADS] = "SELECT key, body FROM payload ORDER BY key",
-    [S_DEPENDENCIES] = "SELECT task, number, on_key, is_open, on_id FROM dependency ORDER BY task, number",
+    [S_DEPENDENCIES] =
+        "SELECT task, number, on_key, is_open, on_id FROM dependency ORDER BY task, number",
     [S_EVENTS] = "SELECT position, task, sequence, type, at_ms, state, epoch, version, retries, "
                  "next_retry_at_ms, cause, progress, actor, note FROM event WHERE position > ?1 "
                  "ORDER BY position",
@@ -50,10 +56,12 @@ static const char *const texts[S_COUNT] = {
     [S_WORKERS] = "SELECT key, id FROM worker ORDER BY key",
     [S_CONTINUATIONS] = "SELECT key, kind, task, cursor FROM continuation ORDER BY key",
     [S_CONSUMERS] = "SELECT key, name, cursor FROM consumer ORDER BY key",
-    [S_ACKNOWLEDGEMENTS] = "SELECT consumer, position FROM acknowledgement ORDER BY consumer, position",
+    [S_ACKNOWLEDGEMENTS] =
+        "SELECT consumer, position FROM acknowledgement ORDER BY consumer, position",
     /* beside max(key) the other columns are those of its row (lang_select, bare columns) */
     [S_CHECKPOINTS] = "SELECT task, count(*), max(key), state FROM checkpoint GROUP BY task",
-    [S_LOGS] = "SELECT task, count(*), sum(bytes), sum(length(CAST(text AS BLOB))) FROM log GROUP BY task",
+    [S_LOGS] =
+        "SELECT task, count(*), sum(bytes), sum(length(CAST(text AS BLOB))) FROM log GROUP BY task",
     [S_LATES] = "SELECT task, count(*) FROM late GROUP BY task",
     [S_VERSION] = "PRAGMA data_version",
 };
@@ -67,14 +75,16 @@ static void fail(const struct looker *looker, const char *what)
 uint64_t look_hash(struct pawl_str text)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < text.len; i++) hash = (hash ^ (unsigned char)text.ptr[i]) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < text.len; i++)
+        hash = (hash ^ (unsigned char)text.ptr[i]) * UINT64_C(0x100000001b3);
     return hash;
 }
 
 void looker_open(struct looker *looker, const char *path)
 {
     *looker = (struct looker){.data_version = -1};
-    if (sqlite3_open_v2(path, &looker->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK ||
+    if (sqlite3_open_v2(path, &looker->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
+            SQLITE_OK ||
         sqlite3_db_config(looker->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL) != SQLITE_OK) {
         fail(looker, "open");
     }
@@ -90,8 +100,9 @@ void looker_close(struct looker *looker)
 static sqlite3_stmt *prepared(struct looker *looker, enum statement number)
 {
     sqlite3_stmt **statement = &looker->statements[number];
-    if (*statement == NULL && sqlite3_prepare_v3(looker->db, texts[number], -1, SQLITE_PREPARE_PERSISTENT,
-                                                 statement, NULL) != SQLITE_OK) {
+    if (*statement == NULL &&
+        sqlite3_prepare_v3(looker->db, texts[number], -1, SQLITE_PREPARE_PERSISTENT, statement,
+                           NULL) != SQLITE_OK) {
         fail(looker, texts[number]);
     }
     return *statement;
@@ -135,7 +146,7 @@ static void *grown(struct pawl_arena *arena, void *array, int count, size_t byte
 }
 
 /* A new element at the end. */
-#define ADD(look, array, count)                                                              \
+#define ADD(look, array, count)                                                                 \
     ((look)->array = grown((look)->arena, (look)->array, (look)->count, sizeof *(look)->array), \
      &(look)->array[(look)->count++])
 
@@ -209,7 +220,8 @@ static struct look_task *task_of(struct look *look, int64_t key)
     return at < 0 ? NULL : &look->tasks[at];
 }
 
-/* What lies beside the tasks. Rows of tasks that do not exist are for nobody: the sums then differ. */
+/* What lies beside the tasks. Rows of tasks that do not exist are for nobody: the sums then differ.
+ */
 static void read_beside(struct looker *looker, struct look *look)
 {
     struct look_task *task;
@@ -249,9 +261,10 @@ static void read_beside(struct looker *looker, struct look *look)
     row = prepared(looker, S_DEPENDENCIES);
     while (next_row(looker, S_DEPENDENCIES)) {
         struct look_dependency *dependency = ADD(look, dependencies, dependency_count);
-        *dependency = (struct look_dependency){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
-                                               sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3),
-                                               text_at(row, 4, look->arena)};
+        *dependency =
+            (struct look_dependency){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
+                                     sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3),
+                                     text_at(row, 4, look->arena)};
         task = task_of(look, dependency->task);
         if (task != NULL) task->open_dependencies += dependency->is_open;
     }
@@ -263,10 +276,12 @@ static void read_events(struct looker *looker, struct look *look, int64_t after)
     if (sqlite3_bind_int64(row, 1, after) != SQLITE_OK) fail(looker, "bind");
     while (next_row(looker, S_EVENTS)) {
         struct look_event *event = ADD(look, events, event_count);
-        int64_t *const numbers[] = {&event->position, &event->task,    &event->sequence,
-                                    &event->type,     &event->at_ms,   &event->state,
-                                    &event->epoch,    &event->version, &event->retries,
-                                    &event->next_retry_at_ms, &event->cause};
+        int64_t *const numbers[] = {&event->position, &event->task,
+                                    &event->sequence, &event->type,
+                                    &event->at_ms,    &event->state,
+                                    &event->epoch,    &event->version,
+                                    &event->retries,  &event->next_retry_at_ms,
+                                    &event->cause};
         enum { NUMBERS = sizeof numbers / sizeof *numbers };
         for (int i = 0; i < NUMBERS; i++) *numbers[i] = sqlite3_column_int64(row, i);
         event->progress = sqlite3_column_double(row, NUMBERS);
@@ -291,19 +306,22 @@ static void read_small(struct looker *looker, struct look *look)
     row = prepared(looker, S_CONTINUATIONS);
     while (next_row(looker, S_CONTINUATIONS)) {
         struct look_continuation *continuation = ADD(look, continuations, continuation_count);
-        *continuation = (struct look_continuation){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
-                                                   sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3)};
+        *continuation =
+            (struct look_continuation){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
+                                       sqlite3_column_int64(row, 2), sqlite3_column_int64(row, 3)};
     }
     row = prepared(looker, S_CONSUMERS);
     while (next_row(looker, S_CONSUMERS)) {
         struct look_consumer *consumer = ADD(look, consumers, consumer_count);
-        *consumer = (struct look_consumer){sqlite3_column_int64(row, 0), text_at(row, 1, look->arena),
-                                           sqlite3_column_int64(row, 2)};
+        *consumer =
+            (struct look_consumer){sqlite3_column_int64(row, 0), text_at(row, 1, look->arena),
+                                   sqlite3_column_int64(row, 2)};
     }
     row = prepared(looker, S_ACKNOWLEDGEMENTS);
     while (next_row(looker, S_ACKNOWLEDGEMENTS)) {
         struct look_acknowledgement *one = ADD(look, acknowledgements, acknowledgement_count);
-        *one = (struct look_acknowledgement){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1)};
+        *one = (struct look_acknowledgement){sqlite3_column_int64(row, 0),
+                                             sqlite3_column_int64(row, 1)};
     }
 }
 
@@ -325,9 +343,9 @@ void looker_names(struct looker *looker, int64_t after_key, struct pawl_arena *k
                   struct look_name *names, int *count, int max)
 {
     sqlite3_stmt *row = NULL;
-    if (sqlite3_prepare_v2(looker->db,
-                           "SELECT id, title, idempotency_key FROM task WHERE key > ?1 ORDER BY key", -1,
-                           &row, NULL) != SQLITE_OK ||
+    if (sqlite3_prepare_v2(
+            looker->db, "SELECT id, title, idempotency_key FROM task WHERE key > ?1 ORDER BY key",
+            -1, &row, NULL) != SQLITE_OK ||
         sqlite3_bind_int64(row, 1, after_key) != SQLITE_OK) {
         fail(looker, "names");
     }

@@ -1,4 +1,5 @@
-/* Everything that is stored, read with plain SQL on a connection of its own: what the oracle sees. */
+/* Everything that is stored, read with plain SQL on a connection of its own: what the oracle sees.
+ */
 #ifndef PAWL_TESTS_SIM_LOOK_H
 #define PAWL_TESTS_SIM_LOOK_H
 
@@ -7,52 +8,52 @@
 #include <sqlite3.h>
 
 /* The columns of a task as numbers; null is 0, but for rank, where it is -1. */
-#define LOOK_COLUMNS(X)                                                                                \
-    X(key)                                                                                             \
-    X(queue)                                                                                           \
-    X(state)                                                                                           \
-    X(priority)                                                                                        \
-    X(rank)                                                                                            \
-    X(due_at_ms)                                                                                       \
-    X(version)                                                                                         \
-    X(epoch)                                                                                           \
-    X(lease_kind)                                                                                      \
-    X(owner)                                                                                           \
-    X(lease_ms)                                                                                        \
-    X(lease_end_at_ms)                                                                                 \
-    X(attempt_end_at_ms)                                                                               \
-    X(timeout_ms)                                                                                      \
-    X(max_retries)                                                                                     \
-    X(backoff)                                                                                         \
-    X(delay_ms)                                                                                        \
-    X(delay_ms_max)                                                                                    \
-    X(jitter_ms)                                                                                       \
-    X(retries)                                                                                         \
-    X(recoveries)                                                                                      \
-    X(crashes_in_row)                                                                                  \
-    X(ready_at_ms)                                                                                     \
-    X(created_at_ms)                                                                                   \
-    X(updated_at_ms)                                                                                   \
-    X(started_at_ms)                                                                                   \
-    X(finished_at_ms)                                                                                  \
-    X(progress)                                                                                        \
-    X(progress_epoch)                                                                                  \
-    X(progress_event_at_ms)                                                                            \
-    X(control)                                                                                         \
-    X(control_deadline_at_ms)                                                                          \
-    X(sequence)                                                                                        \
-    X(outcome_epoch)                                                                                   \
-    X(outcome_kind)                                                                                    \
-    X(outcome_digest)                                                                                  \
-    X(dependency_policy)                                                                               \
-    X(open_dependencies)                                                                               \
-    X(blocked_by)                                                                                      \
-    X(has_dependents)                                                                                  \
-    X(payloads)                                                                                        \
-    X(checkpoint_count)                                                                                \
-    X(log_bytes)                                                                                       \
-    X(payload_bytes)                                                                                   \
-    X(checkpoint_bytes)                                                                                \
+#define LOOK_COLUMNS(X)       \
+    X(key)                    \
+    X(queue)                  \
+    X(state)                  \
+    X(priority)               \
+    X(rank)                   \
+    X(due_at_ms)              \
+    X(version)                \
+    X(epoch)                  \
+    X(lease_kind)             \
+    X(owner)                  \
+    X(lease_ms)               \
+    X(lease_end_at_ms)        \
+    X(attempt_end_at_ms)      \
+    X(timeout_ms)             \
+    X(max_retries)            \
+    X(backoff)                \
+    X(delay_ms)               \
+    X(delay_ms_max)           \
+    X(jitter_ms)              \
+    X(retries)                \
+    X(recoveries)             \
+    X(crashes_in_row)         \
+    X(ready_at_ms)            \
+    X(created_at_ms)          \
+    X(updated_at_ms)          \
+    X(started_at_ms)          \
+    X(finished_at_ms)         \
+    X(progress)               \
+    X(progress_epoch)         \
+    X(progress_event_at_ms)   \
+    X(control)                \
+    X(control_deadline_at_ms) \
+    X(sequence)               \
+    X(outcome_epoch)          \
+    X(outcome_kind)           \
+    X(outcome_digest)         \
+    X(dependency_policy)      \
+    X(open_dependencies)      \
+    X(blocked_by)             \
+    X(has_dependents)         \
+    X(payloads)               \
+    X(checkpoint_count)       \
+    X(log_bytes)              \
+    X(payload_bytes)          \
+    X(checkpoint_bytes)       \
     X(body_digest)
 
 enum look_column {
@@ -165,9 +166,9 @@ struct look {
 };
 
 struct looker {
-    sqlite3 *db;                /* NULL = closed */
+    sqlite3 *db; /* NULL = closed */
     sqlite3_stmt *statements[16];
-    int64_t data_version;       /* of the last look */
+    int64_t data_version; /* of the last look */
 };
 
 void looker_open(struct looker *looker, const char *path);

@@ -4,8 +4,8 @@
  *   pawl_sim --seed N               one, with its timeline
  *   --hash                          prints the hash of each run
  *
- * A failure prints the seed, the rule that was broken, and the last part of the timeline. Exit status: 0 all
- * hold, 1 a rule was broken, 2 wrong arguments. */
+ * A failure prints the seed, the rule that was broken, and the last part of the timeline. Exit
+ * status: 0 all hold, 1 a rule was broken, 2 wrong arguments. */
 #include "sim.h"
 
 #include <errno.h>
@@ -63,7 +63,8 @@ static void on_death(int number)
     raise(number);
 }
 
-/* ---- One seed --------------------------------------------------------------------------------- */
+/* ---- One seed ---------------------------------------------------------------------------------
+ */
 
 static int run_alone(const struct asked *asked, FILE *story)
 {
@@ -101,15 +102,20 @@ static void show_failure(uint64_t seed)
     rewind(story);
     while (fgets(lines[count % TAIL_LINES], sizeof lines[0], story) != NULL) count++;
     (void)fclose(story);
-    printf("\nseed %" PRIu64 " fails; the end of its timeline (all of it: pawl_sim --seed %" PRIu64 "):\n", seed, seed);
-    for (int i = count > TAIL_LINES ? count - TAIL_LINES : 0; i < count; i++) printf("%s", lines[i % TAIL_LINES]);
+    printf("\nseed %" PRIu64 " fails; the end of its timeline (all of it: pawl_sim --seed %" PRIu64
+           "):\n",
+           seed, seed);
+    for (int i = count > TAIL_LINES ? count - TAIL_LINES : 0; i < count; i++)
+        printf("%s", lines[i % TAIL_LINES]);
     if (WIFSIGNALED(status)) {
-        printf("seed %" PRIu64 ": the process was ended by signal %d (%s)\n", seed, WTERMSIG(status),
+        printf("seed %" PRIu64 ": the process was ended by signal %d (%s)\n", seed,
+               WTERMSIG(status),
                WTERMSIG(status) == SIGALRM ? "it runs for ever" : strsignal(WTERMSIG(status)));
     }
 }
 
-/* ---- Many seeds ------------------------------------------------------------------------------- */
+/* ---- Many seeds -------------------------------------------------------------------------------
+ */
 
 static int run_share(const struct asked *asked, int number, struct board *board)
 {
@@ -176,12 +182,13 @@ static int run_many(const struct asked *asked)
         kills += board->kills[i];
     }
     double took = seconds_now() - began;
-    printf("%" PRIu64 " of %" PRIu64 " seeds hold: %" PRIu64 " calls, %" PRIu64 " kills, %.1f s\n", done, asked->count,
-           calls, kills, took);
+    printf("%" PRIu64 " of %" PRIu64 " seeds hold: %" PRIu64 " calls, %" PRIu64 " kills, %.1f s\n",
+           done, asked->count, calls, kills, took);
     return has_failed ? 1 : 0;
 }
 
-/* ---- Arguments -------------------------------------------------------------------------------- */
+/* ---- Arguments --------------------------------------------------------------------------------
+ */
 
 static bool parse(int argc, char **argv, struct asked *asked)
 {

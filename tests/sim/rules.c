@@ -1,6 +1,6 @@
-/* What holds of the stored rows at any time, whatever has happened: the invariants I1, I4, I6 to I8 of the
- * contract and what the indexes, counts and timers are said to be. Told anew here, not taken from the code
- * under test. */
+/* What holds of the stored rows at any time, whatever has happened: the invariants I1, I4, I6 to I8
+ * of the contract and what the indexes, counts and timers are said to be. Told anew here, not taken
+ * from the code under test. */
 #include "sim.h"
 
 #include "core/limits.h"
@@ -26,8 +26,8 @@ static bool is(const struct rows *r, enum pawl_task_state state)
 
 static bool is_terminal(int64_t state)
 {
-    return state == PAWL_TASK_COMPLETED || state == PAWL_TASK_FAILED || state == PAWL_TASK_CANCELLED ||
-           state == PAWL_TASK_DEAD_LETTER;
+    return state == PAWL_TASK_COMPLETED || state == PAWL_TASK_FAILED ||
+           state == PAWL_TASK_CANCELLED || state == PAWL_TASK_DEAD_LETTER;
 }
 
 static bool is_bad_end(int64_t state)
@@ -44,11 +44,16 @@ static const char *lease_fault(const struct rows *r)
         }
         return NULL;
     }
-    static const enum look_column of_lease[] = {LOOK_owner,    LOOK_lease_end_at_ms, LOOK_lease_ms,
-                                                LOOK_lease_kind, LOOK_attempt_end_at_ms, LOOK_control,
+    static const enum look_column of_lease[] = {LOOK_owner,
+                                                LOOK_lease_end_at_ms,
+                                                LOOK_lease_ms,
+                                                LOOK_lease_kind,
+                                                LOOK_attempt_end_at_ms,
+                                                LOOK_control,
                                                 LOOK_control_deadline_at_ms};
     for (size_t i = 0; i < sizeof of_lease / sizeof *of_lease; i++) {
-        if (of(r, of_lease[i]) != 0) return "I1: something of a lease is left though it does not run";
+        if (of(r, of_lease[i]) != 0)
+            return "I1: something of a lease is left though it does not run";
     }
     return NULL;
 }
@@ -56,11 +61,13 @@ static const char *lease_fault(const struct rows *r)
 static const char *rank_fault(const struct rows *r)
 {
     int64_t rank = of(r, LOOK_rank);
-    bool is_ready = is(r, PAWL_TASK_QUEUED) && of(r, LOOK_open_dependencies) == 0 && of(r, LOOK_ready_at_ms) == 0;
+    bool is_ready = is(r, PAWL_TASK_QUEUED) && of(r, LOOK_open_dependencies) == 0 &&
+                    of(r, LOOK_ready_at_ms) == 0;
     if (is_ready && rank < 0) return "it may be claimed and has no rank";
     if (!is_ready && rank >= 0) return "it has a rank and may not be claimed";
     if (rank < 0) return NULL;
-    if (rank >> PAWL_RANK_TIME_BITS != PAWL_PRIORITY_MAX - of(r, LOOK_priority)) return "its rank tells another priority";
+    if (rank >> PAWL_RANK_TIME_BITS != PAWL_PRIORITY_MAX - of(r, LOOK_priority))
+        return "its rank tells another priority";
     if ((rank & PAWL_RANK_TIME_MASK) > r->look->now_ms) return "its rank tells a time to come";
     return NULL;
 }
@@ -76,7 +83,8 @@ static int64_t awaited_at(const struct rows *r)
         }
         return at;
     }
-    if (is(r, PAWL_TASK_QUEUED) && of(r, LOOK_open_dependencies) == 0) return of(r, LOOK_ready_at_ms);
+    if (is(r, PAWL_TASK_QUEUED) && of(r, LOOK_open_dependencies) == 0)
+        return of(r, LOOK_ready_at_ms);
     return 0;
 }
 
@@ -97,8 +105,10 @@ static const char *due_fault(const struct rows *r)
 static const char *end_fault(const struct rows *r)
 {
     bool ends = is_terminal(of(r, LOOK_state));
-    if (ends != (of(r, LOOK_finished_at_ms) != 0)) return "a finish time is for terminal states alone";
-    if (is(r, PAWL_TASK_COMPLETED) && of(r, LOOK_progress) != 100000) return "I7: COMPLETED below 100 percent";
+    if (ends != (of(r, LOOK_finished_at_ms) != 0))
+        return "a finish time is for terminal states alone";
+    if (is(r, PAWL_TASK_COMPLETED) && of(r, LOOK_progress) != 100000)
+        return "I7: COMPLETED below 100 percent";
     if (of(r, LOOK_retries) > of(r, LOOK_max_retries) && !ends && !r->model->keeps_budget) {
         return "I6: more retries than its budget has";
     }
@@ -109,31 +119,42 @@ static const char *count_fault(const struct rows *r)
 {
     const struct look_task *task = r->task;
     enum { INPUT = PAWL_PAYLOAD_INPUT, GOAL = PAWL_PAYLOAD_GOAL, METADATA = PAWL_PAYLOAD_METADATA };
-    if (of(r, LOOK_open_dependencies) != task->open_dependencies) return "open dependencies are not as counted";
-    if (of(r, LOOK_payloads) != task->payload_bits) return "payload bits do not tell the payloads there are";
+    if (of(r, LOOK_open_dependencies) != task->open_dependencies)
+        return "open dependencies are not as counted";
+    if (of(r, LOOK_payloads) != task->payload_bits)
+        return "payload bits do not tell the payloads there are";
     /* an edited input leaves what lies beside it counted as large as it may be */
-    int64_t bytes = task->payload_lens[INPUT] + task->payload_lens[GOAL] + task->payload_lens[METADATA];
+    int64_t bytes =
+        task->payload_lens[INPUT] + task->payload_lens[GOAL] + task->payload_lens[METADATA];
     int64_t spare = PAWL_GOAL_BYTES_MAX + PAWL_METADATA_BYTES_MAX;
     if (of(r, LOOK_payload_bytes) < bytes || of(r, LOOK_payload_bytes) > bytes + spare) {
         return "payload bytes are not as counted";
     }
     if (of(r, LOOK_checkpoint_count) != task->checkpoints) return "checkpoints are not as counted";
-    if (of(r, LOOK_checkpoint_bytes) != task->checkpoint_len) return "checkpoint bytes are not the latest's";
+    if (of(r, LOOK_checkpoint_bytes) != task->checkpoint_len)
+        return "checkpoint bytes are not the latest's";
     if (of(r, LOOK_log_bytes) != task->log_bytes) return "log bytes are not as counted";
     if (task->lates > 8) return "more than 8 late results are kept";
     return NULL;
 }
 
-/* ---- Dependencies ----------------------------------------------------------------------------- */
+/* ---- Dependencies -----------------------------------------------------------------------------
+ */
+
+static bool is_going_on(const struct look *look, int64_t kind, int64_t task, int64_t before_cursor)
+{
+    for (int i = 0; i < look->continuation_count; i++) {
+        const struct look_continuation *one = &look->continuations[i];
+        if (one->kind == kind && one->task == task && one->cursor < before_cursor) return true;
+    }
+    return false;
+}
 
 /* Whether the dependents of a task are still going to be told, this one among them. */
 static bool is_told_later(const struct look *look, int64_t on, int64_t dependent)
 {
-    for (int i = 0; i < look->continuation_count; i++) {
-        const struct look_continuation *one = &look->continuations[i];
-        if (one->kind == PAWL_CONTINUE_DEPENDENTS && one->task == on && one->cursor < dependent) return true;
-    }
-    return false;
+    return is_going_on(look, PAWL_CONTINUE_DEPENDENTS, on, dependent) ||
+           is_going_on(look, PAWL_CONTINUE_AWAITED, on, INT64_MAX);
 }
 
 /* A dependency whose task has settled has been told of it, or will be by a continuation. */
@@ -144,7 +165,10 @@ static const char *dependency_fault(struct sim *sim, const struct look *look,
     int on_at = look_find(look, dependency->on);
     if (at < 0) return "a dependency is of no task";
     if (dependency->on == 0) {
-        return model_find(sim, dependency->on_id) < 0 ? NULL : "it waits for an id that exists by now";
+        int found = model_find(sim, dependency->on_id);
+        bool is_met = found < 0 ||
+                      is_going_on(look, PAWL_CONTINUE_AWAITED, sim->models[found].key, INT64_MAX);
+        return is_met ? NULL : "it waits for an id that exists by now";
     }
     if (on_at < 0) return "it waits for a task that does not exist";
     const struct look_task *task = &look->tasks[at];
@@ -158,7 +182,8 @@ static const char *dependency_fault(struct sim *sim, const struct look *look,
     if (is_bad_end(state) && task->at[LOOK_dependency_policy] != PAWL_DEPENDENCY_BLOCK) {
         return "its dependency has ended badly and its policy was not applied";
     }
-    if (is_bad_end(state) && task->at[LOOK_blocked_by] == 0) return "its dependency has ended badly and it is not blocked";
+    if (is_bad_end(state) && task->at[LOOK_blocked_by] == 0)
+        return "its dependency has ended badly and it is not blocked";
     return NULL;
 }
 
@@ -167,14 +192,18 @@ static const char *block_fault(const struct rows *r)
     int64_t by = of(r, LOOK_blocked_by);
     if (by == 0) return NULL;
     if (is_terminal(of(r, LOOK_state))) return "it has ended and is blocked";
-    if (of(r, LOOK_dependency_policy) != PAWL_DEPENDENCY_BLOCK) return "its policy is not to be blocked";
+    if (of(r, LOOK_dependency_policy) != PAWL_DEPENDENCY_BLOCK)
+        return "its policy is not to be blocked";
     int on = look_find(r->look, by);
     if (on < 0) return "it is blocked by a task that does not exist";
     if (is_bad_end(r->look->tasks[on].at[LOOK_state])) return NULL;
-    return is_told_later(r->look, by, of(r, LOOK_key)) ? NULL : "it is blocked by a task that can complete";
+    return is_told_later(r->look, by, of(r, LOOK_key))
+               ? NULL
+               : "it is blocked by a task that can complete";
 }
 
-/* ---- All -------------------------------------------------------------------------------------- */
+/* ---- All --------------------------------------------------------------------------------------
+ */
 
 static const char *task_fault(const struct rows *r)
 {
@@ -200,6 +229,7 @@ void rules_check(struct sim *sim, const struct look *look)
         const struct look_dependency *dependency = &look->dependencies[i];
         const char *fault = dependency_fault(sim, look, dependency);
         int at = model_find_key(sim, dependency->task);
-        if (fault != NULL) sim_fault(sim, "%s: %s", at < 0 ? "?" : model_name(sim, &sim->models[at]), fault);
+        if (fault != NULL)
+            sim_fault(sim, "%s: %s", at < 0 ? "?" : model_name(sim, &sim->models[at]), fault);
     }
 }

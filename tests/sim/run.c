@@ -1,5 +1,5 @@
-/* One run: a seed becomes a swarm of people and faults; moves until the program is over; then the faults stop,
- * everybody behaves, and all that can end has to end. */
+/* One run: a seed becomes a swarm of people and faults; moves until the program is over; then the
+ * faults stop, everybody behaves, and all that can end has to end. */
 #include "sim.h"
 
 #include "base/error.h"
@@ -15,7 +15,8 @@ enum {
     CALM_QUIET_MOVES = 3, /* nothing to do and nothing due for so many: it is over */
 };
 
-/* ---- Chance ----------------------------------------------------------------------------------- */
+/* ---- Chance -----------------------------------------------------------------------------------
+ */
 
 uint64_t chance_next(struct chance *chance)
 {
@@ -35,7 +36,8 @@ bool chance_of(struct chance *chance, int permille)
     return permille > 0 && chance_from(chance, 1, 1000) <= permille;
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------- */
+/* ---- Telling ----------------------------------------------------------------------------------
+ */
 
 struct pawl_str sim_text(struct sim *sim, const char *format, ...)
 {
@@ -76,12 +78,15 @@ void sim_tell_under_way(struct ground *ground)
 {
     struct sim *sim = ground->running;
     if (sim == NULL || sim->options->story == NULL) return;
-    sim_tell(sim, "under way when it died, on engine %d:", sim->stepped == NULL ? -1 : sim->stepped->number);
-    for (int i = 0; i < sim->sent_count; i++) sim_tell(sim, "  %s", call_text(sim, sim->sent[i].call));
+    sim_tell(sim, "under way when it died, on engine %d:",
+             sim->stepped == NULL ? -1 : sim->stepped->number);
+    for (int i = 0; i < sim->sent_count; i++)
+        sim_tell(sim, "  %s", call_text(sim, sim->sent[i].call));
     fflush(sim->options->story);
 }
 
-/* ---- The swarm -------------------------------------------------------------------------------- */
+/* ---- The swarm --------------------------------------------------------------------------------
+ */
 
 /* Most runs have only some of the faults, and none of them all: what one hides another shows. */
 static int rate(struct chance *chance, int exists, int max)
@@ -135,7 +140,8 @@ static void pick_swarm(struct sim *sim)
         .group_max = (int)chance_from(chance, 1, 10),
         .dependencies = rate(chance, 700, 500),
         .few_tasks = rate(chance, 300, 900),
-        .prelude = chance_of(chance, 16) ? (enum prelude)chance_from(chance, 1, PRELUDE_HISTORY) : PRELUDE_NONE,
+        .prelude = chance_of(chance, 16) ? (enum prelude)chance_from(chance, 1, PRELUDE_HISTORY)
+                                         : PRELUDE_NONE,
     };
     for (int i = 0; i < SIM_ENGINES_MAX; i++) {
         swarm->has_no_timers[i] = i > 0 && chance_of(chance, 200);
@@ -153,16 +159,19 @@ static void pick_swarm(struct sim *sim)
     if (sim->options->cuts_power) swarm->power += 60;
 }
 
-/* ---- Time ------------------------------------------------------------------------------------- */
+/* ---- Time -------------------------------------------------------------------------------------
+ */
 
 /* An instant at which something of a task changes by itself, by the run's clock, or now. */
 static int64_t any_instant(struct sim *sim)
 {
-    static const enum look_column instants[] = {LOOK_lease_end_at_ms, LOOK_due_at_ms, LOOK_attempt_end_at_ms,
-                                                LOOK_control_deadline_at_ms, LOOK_ready_at_ms};
+    static const enum look_column instants[] = {LOOK_lease_end_at_ms, LOOK_due_at_ms,
+                                                LOOK_attempt_end_at_ms, LOOK_control_deadline_at_ms,
+                                                LOOK_ready_at_ms};
     const struct look *look = sim->after;
     for (int i = 0; i < 6 && look->task_count > 0; i++) {
-        const struct look_task *task = &look->tasks[chance_from(&sim->chance, 0, look->task_count - 1)];
+        const struct look_task *task =
+            &look->tasks[chance_from(&sim->chance, 0, look->task_count - 1)];
         int64_t at = task->at[instants[chance_from(&sim->chance, 0, 4)]];
         int64_t in_ms = at - world_store_now_ms(sim);
         if (at != 0 && in_ms >= 0 && in_ms < 60000) return sim->now_ms + in_ms;
@@ -188,7 +197,8 @@ static void pass_time(struct sim *sim)
     world_advance(sim, to);
 }
 
-/* ---- The program ------------------------------------------------------------------------------ */
+/* ---- The program ------------------------------------------------------------------------------
+ */
 
 static void play(struct sim *sim)
 {
@@ -221,7 +231,8 @@ static int64_t next_of_all(const struct sim *sim)
 /* Each engine has a turn, so that all of them know what comes next. */
 static void let_all_step(struct sim *sim)
 {
-    for (int i = 0; i < sim->swarm.engines && sim_holds(sim); i++) world_step(sim, &sim->engines[i]);
+    for (int i = 0; i < sim->swarm.engines && sim_holds(sim); i++)
+        world_step(sim, &sim->engines[i]);
 }
 
 static void calm_down(struct sim *sim)
@@ -250,11 +261,13 @@ static void calm_down(struct sim *sim)
             world_advance(sim, next);
         }
     }
-    if (sim_holds(sim) && quiet < CALM_QUIET_MOVES) sim_fault(sim, "everybody behaves, and it does not come to rest");
+    if (sim_holds(sim) && quiet < CALM_QUIET_MOVES)
+        sim_fault(sim, "everybody behaves, and it does not come to rest");
     if (sim_holds(sim)) judge_end(sim);
 }
 
-/* ---- All -------------------------------------------------------------------------------------- */
+/* ---- All --------------------------------------------------------------------------------------
+ */
 
 static void hash_rows(struct sim *sim)
 {
@@ -264,8 +277,10 @@ static void hash_rows(struct sim *sim)
     pawl_hasher_add_int64(&sim->hasher, look->now_ms);
     for (int i = 0; i < look->task_count; i++) {
         const struct look_task *task = &look->tasks[i];
-        for (int c = 0; c < LOOK_COLUMN_COUNT; c++) pawl_hasher_add_int64(&sim->hasher, task->at[c]);
-        for (int p = 0; p < 8; p++) pawl_hasher_add_int64(&sim->hasher, (int64_t)task->payload_hashes[p]);
+        for (int c = 0; c < LOOK_COLUMN_COUNT; c++)
+            pawl_hasher_add_int64(&sim->hasher, task->at[c]);
+        for (int p = 0; p < 8; p++)
+            pawl_hasher_add_int64(&sim->hasher, (int64_t)task->payload_hashes[p]);
         pawl_hasher_add_int64(&sim->hasher, task->lates);
     }
 }

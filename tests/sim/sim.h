@@ -1,5 +1,6 @@
-/* The simulator: several engines on one store, workers, clients and operators, in one thread and in virtual
- * time, with faults; and an oracle that looks at everything after every step. One seed names one run.
+/* The simulator: several engines on one store, workers, clients and operators, in one thread and in
+ * virtual time, with faults; and an oracle that looks at everything after every step. One seed
+ * names one run.
  *
  *   disk    a disk in memory that can fail, die half-way and lose what was not synced
  *   look    everything that is stored, read with plain SQL
@@ -41,7 +42,8 @@ enum {
 #define SIM_LEASE_MS     INT64_C(1000) /* of claims and queues that name none */
 #define SIM_WALL_BASE_MS INT64_C(1800000000000)
 
-/* ---- Chance ----------------------------------------------------------------------------------- */
+/* ---- Chance -----------------------------------------------------------------------------------
+ */
 
 struct chance {
     uint64_t state;
@@ -51,7 +53,8 @@ uint64_t chance_next(struct chance *chance);
 int64_t chance_from(struct chance *chance, int64_t min, int64_t max);
 bool chance_of(struct chance *chance, int permille);
 
-/* ---- What a run is made of -------------------------------------------------------------------- */
+/* ---- What a run is made of --------------------------------------------------------------------
+ */
 
 enum action {
     ACT_ADD,
@@ -68,18 +71,18 @@ enum action {
     ACT_RELEASE,
     ACT_HOLDER_PAUSE,
     ACT_HOLDER_CANCEL,
-    ACT_STALE,       /* a word of one who has lost the task, or never had it */
+    ACT_STALE, /* a word of one who has lost the task, or never had it */
     ACT_QUEUE,
     ACT_PAUSE,
     ACT_RESUME,
     ACT_CANCEL,
     ACT_RESOLVE,
-    ACT_OPERATE,     /* what only a holder may do, by an operator */
+    ACT_OPERATE, /* what only a holder may do, by an operator */
     ACT_REDRIVE,
     ACT_QUEUE_SET,
     ACT_READ_EVENTS,
     ACT_ACKNOWLEDGE,
-    ACT_AGAIN,       /* an earlier call once more: duplicate, late, or because no answer came */
+    ACT_AGAIN, /* an earlier call once more: duplicate, late, or because no answer came */
     ACTION_COUNT
 };
 
@@ -102,25 +105,25 @@ struct swarm {
     bool has_no_timers[SIM_ENGINES_MAX];
     int64_t skew_ms[SIM_ENGINES_MAX]; /* of the wall clock */
     int weights[ACTION_COUNT];
-    int kill;          /* at a statement */
-    int kill_commit;   /* after the commit, before the answers */
-    int kill_write;    /* inside a write or sync of the disk */
-    int power;         /* the same, and all that is not synced is lost */
-    int error;         /* a statement fails with IO or BUSY */
-    int unknown;       /* the answer of a commit is lost */
-    int disk_error;    /* a write or sync fails */
-    int disk_full;     /* writes fail for a while */
+    int kill;        /* at a statement */
+    int kill_commit; /* after the commit, before the answers */
+    int kill_write;  /* inside a write or sync of the disk */
+    int power;       /* the same, and all that is not synced is lost */
+    int error;       /* a statement fails with IO or BUSY */
+    int unknown;     /* the answer of a commit is lost */
+    int disk_error;  /* a write or sync fails */
+    int disk_full;   /* writes fail for a while */
     int reboot;
-    int restart;       /* an engine is closed and opened in good order */
-    int freeze;        /* an engine is not run for a while */
+    int restart; /* an engine is closed and opened in good order */
+    int freeze;  /* an engine is not run for a while */
     int wall_step;
     int suspend;
     int worker_crash;
     int worker_sleep;
     int answer_lost;
-    int slow_clock;    /* time passes between two looks at a clock */
-    int dependencies;  /* a new task waits for others */
-    int few_tasks;     /* calls go to the same few tasks */
+    int slow_clock;   /* time passes between two looks at a clock */
+    int dependencies; /* a new task waits for others */
+    int few_tasks;    /* calls go to the same few tasks */
     enum prelude prelude;
 };
 
@@ -128,7 +131,7 @@ struct swarm {
 struct call {
     int number; /* stands in titles, actors, reasons and bodies, so that traces of it can be told */
     int worker; /* who calls; -1 = a client or an operator */
-    struct pawl_command command; /* but for keep, out and the members of a create */
+    struct pawl_command command;      /* but for keep, out and the members of a create */
     const struct pawl_task_new *asks; /* CREATE */
     size_t count;
     int sent_count;
@@ -136,7 +139,7 @@ struct call {
 };
 
 enum verdict {
-    VERDICT_NONE,    /* not answered yet */
+    VERDICT_NONE, /* not answered yet */
     VERDICT_OK,
     VERDICT_REFUSED, /* nothing was changed, but for a late result */
     VERDICT_UNKNOWN  /* it may have been done */
@@ -180,7 +183,8 @@ struct grave { /* a fence that was lost, or never was */
     struct pawl_fence fence;
 };
 
-/* What the oracle knows of a task: its row as the events have made it, and what was promised of it. */
+/* What the oracle knows of a task: its row as the events have made it, and what was promised of it.
+ */
 struct model {
     int64_t key;
     struct pawl_str id;
@@ -215,18 +219,18 @@ struct model {
     /* in this move */
     const struct call *outcome_before; /* the one before it */
     int events;
-    bool is_by_engine;  /* due, a dependency, a redrive did something */
-    unsigned kinds;     /* bit 1 << kind of calls that may have changed it */
-    int calls;          /* and how many */
-    unsigned states;    /* bit 1 << state that it had */
+    bool is_by_engine; /* due, a dependency, a redrive did something */
+    unsigned kinds;    /* bit 1 << kind of calls that may have changed it */
+    int calls;         /* and how many */
+    unsigned states;   /* bit 1 << state that it had */
 };
 
 enum plan_kind {
     PLAN_NONE,
-    PLAN_ERROR,        /* the statement is refused with plan.code */
-    PLAN_KILL,         /* before the statement */
-    PLAN_UNKNOWN,      /* after the commit, the engine lives on */
-    PLAN_KILL_COMMIT,  /* after the commit */
+    PLAN_ERROR,       /* the statement is refused with plan.code */
+    PLAN_KILL,        /* before the statement */
+    PLAN_UNKNOWN,     /* after the commit, the engine lives on */
+    PLAN_KILL_COMMIT, /* after the commit */
     PLAN_KILL_WRITE,
     PLAN_POWER,
     PLAN_DISK_ERROR,
@@ -237,7 +241,7 @@ struct plan { /* the fault of one step */
     enum plan_kind kind;
     int at; /* statement or commit, from 1 */
     enum pawl_code code;
-    int points;  /* statements so far */
+    int points; /* statements so far */
     int commits;
     bool has_struck;
     bool has_written; /* in the open transaction */
@@ -251,7 +255,7 @@ struct engine {
     struct pawl *pawl; /* NULL while it is dead */
     struct pawl_env env;
     struct chance chance;
-    bool is_dead;      /* killed, and about to be closed */
+    bool is_dead; /* killed, and about to be closed */
     bool has_timers;
     int64_t next_at_ms; /* when its host calls next; INT64_MAX = never */
     int64_t frozen_until_ms;
@@ -286,48 +290,49 @@ struct sim {
     struct pawl_arena *arena; /* owned: all texts of the run */
     struct pawl_hasher hasher;
 
-    int64_t now_ms;           /* true time since the run began */
+    int64_t now_ms; /* true time since the run began */
     int64_t boot_began_ms;
     int64_t wall_shift_ms;
     int boot;
     struct pawl_str boot_id;
     struct pawl_str host_id;
-    bool is_calm;             /* no faults any more */
+    bool is_calm; /* no faults any more */
 
     struct engine engines[SIM_ENGINES_MAX];
     struct worker workers[SIM_WORKERS_MAX];
     struct grave graves[SIM_GRAVES_MAX]; /* a ring */
     int grave_count;
-    struct call *calls;       /* owned array */
+    struct call *calls; /* owned array */
     int call_count;
     struct sent sent[SIM_SENT_MAX];
     int sent_count;
     struct plan plan;
-    int move;                 /* moves so far */
+    int move; /* moves so far */
     int prelude_moves;
 
     struct look looks[2];
     struct look *before; /* the move; the same as after if nothing was committed */
     struct look *after;
     struct looker looker;
-    struct model *models;     /* owned array; a task's place is that of its row */
+    struct model *models; /* owned array; a task's place is that of its row */
     int model_count;
     const struct call *unknown[SIM_UNKNOWN_MAX]; /* may have been done, and show later */
     int unknown_count;
-    int64_t boot_low_ms;      /* the boot clock in this move lay between these two */
+    int64_t boot_low_ms; /* the boot clock in this move lay between these two */
     int64_t boot_high_ms;
     struct pawl_str boot_id_of_move;
-    bool is_now_known;        /* so did the store's clock between these */
+    bool is_now_known; /* so did the store's clock between these */
     int64_t now_low_ms;
     int64_t now_high_ms;
     const struct engine *stepped; /* the engine of this move */
     int steps_of_move;
-    bool was_killed;          /* it died in it */
-    bool had_fault;           /* or something else went wrong */
-    int64_t next_boot_ms;     /* what pawl_step said last */
-    int64_t *event_at_ms;     /* owned array, by position */
+    bool was_killed;      /* it died in it */
+    bool had_fault;       /* or something else went wrong */
+    int64_t next_boot_ms; /* what pawl_step said last */
+    int64_t *event_at_ms; /* owned array, by position */
     struct {
-        bool *is_acknowledged; /* owned array, by position: the caller was told that it was the first */
+        bool *is_acknowledged; /* owned array, by position: the caller was told that it was the
+                                  first */
     } consumers[SIM_CONSUMERS_MAX];
 };
 
@@ -359,9 +364,11 @@ static inline bool sim_holds(const struct sim *sim)
 
 /* A line of the timeline. */
 void sim_tell(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
-struct pawl_str sim_text(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+struct pawl_str sim_text(struct sim *sim, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-/* ---- world.c ---------------------------------------------------------------------------------- */
+/* ---- world.c ----------------------------------------------------------------------------------
+ */
 
 void world_open(struct sim *sim, struct ground *ground);
 void world_close(struct sim *sim);
@@ -380,7 +387,8 @@ struct engine *world_engine(struct sim *sim);
 void world_open_engine(struct sim *sim, struct engine *engine);
 void world_kill(struct sim *sim, struct engine *engine);
 
-/* ---- calls.c ---------------------------------------------------------------------------------- */
+/* ---- calls.c ----------------------------------------------------------------------------------
+ */
 
 /* A new call of this kind, to be filled. */
 struct call *call_make(struct sim *sim, enum pawl_command_kind kind, int worker);
@@ -392,7 +400,8 @@ const char *call_text(struct sim *sim, const struct call *call);
 void call_tell_answer(struct sim *sim, const struct engine *engine, const struct sent *sent);
 void call_forget_sent(struct sim *sim);
 
-/* ---- people.c --------------------------------------------------------------------------------- */
+/* ---- people.c ---------------------------------------------------------------------------------
+ */
 
 void people_open(struct sim *sim);
 /* One or more calls, sent to this engine. */
@@ -405,7 +414,8 @@ void people_hear(struct sim *sim);
 bool people_work(struct sim *sim, struct engine *engine);
 void people_resume_queues(struct sim *sim, struct engine *engine);
 
-/* ---- judge.c, events.c, answers.c, rules.c ----------------------------------------------------- */
+/* ---- judge.c, events.c, answers.c, rules.c -----------------------------------------------------
+ */
 
 /* After a move: looks, and holds everything against what may be. */
 void judge_move(struct sim *sim);
@@ -422,8 +432,8 @@ int model_find(const struct sim *sim, struct pawl_str id);
 int model_find_key(const struct sim *sim, int64_t key);
 const char *model_name(struct sim *sim, const struct model *model);
 
-/* The calls that may have caused a change in this move: answered OK, or not known. NULL ends them; *at
- * begins with 0. *is_sure: it was answered OK. */
+/* The calls that may have caused a change in this move: answered OK, or not known. NULL ends them;
+ * *at begins with 0. *is_sure: it was answered OK. */
 const struct call *judge_cause(const struct sim *sim, int *at, bool *is_sure);
 /* Whether a call names a task, as its own or among its renewals. */
 bool call_names(const struct call *call, struct pawl_str task_id);

@@ -1,4 +1,5 @@
-/* The simulator as tests: a fixed number of seeds, seeds that once failed, and two kinds of faults in force. */
+/* The simulator as tests: a fixed number of seeds, seeds that once failed, and two kinds of faults
+ * in force. */
 #include "sim.h"
 #include "test.h"
 
@@ -34,8 +35,8 @@ static struct sim_result run(struct lab *lab, const struct sim_options *options)
     struct sim_result result;
     sim_run(&lab->ground, options, &result);
     if (!result.holds) {
-        FAIL("seed %" PRIu64 ": %s (its timeline: pawl_sim --seed %" PRIu64 ")", options->seed, result.fault,
-             options->seed);
+        FAIL("seed %" PRIu64 ": %s (its timeline: pawl_sim --seed %" PRIu64 ")", options->seed,
+             result.fault, options->seed);
     }
     return result;
 }
@@ -45,7 +46,8 @@ TEST("the simulation holds for 300 seeds")
     enum { SEEDS = 300 };
     static struct lab lab;
     lab_open(&lab);
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) (void)run(&lab, &(struct sim_options){.seed = seed});
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        (void)run(&lab, &(struct sim_options){.seed = seed});
     lab_close(&lab);
 }
 
@@ -74,7 +76,8 @@ TEST("a seed names a run: played again it gives the same answers and the same ro
     static struct lab lab;
     uint64_t hashes[SEEDS];
     lab_open(&lab);
-    for (uint64_t i = 0; i < SEEDS; i++) hashes[i] = run(&lab, &(struct sim_options){.seed = FIRST + i}).hash;
+    for (uint64_t i = 0; i < SEEDS; i++)
+        hashes[i] = run(&lab, &(struct sim_options){.seed = FIRST + i}).hash;
     /* in another order, and beside a timeline: neither may matter */
     FILE *story = fopen("/dev/null", "we");
     CHECK(story != NULL);
@@ -87,7 +90,8 @@ TEST("a seed names a run: played again it gives the same answers and the same ro
     lab_close(&lab);
 }
 
-TEST("T-116 random kills during a mixed load, 1 000 rounds: all invariants hold after each reopening")
+TEST("T-116 random kills during a mixed load, 1 000 rounds: all invariants hold after each "
+     "reopening")
 {
     enum { ROUNDS = 1000, FIRST = 50000 };
     static struct lab lab;
@@ -99,7 +103,8 @@ TEST("T-116 random kills during a mixed load, 1 000 rounds: all invariants hold 
     lab_close(&lab);
 }
 
-TEST("T-117 the power is cut 100 times: no epoch that was answered is issued again, nothing acknowledged is lost")
+TEST("T-117 the power is cut 100 times: no epoch that was answered is issued again, nothing "
+     "acknowledged is lost")
 {
     enum { CUTS = 100, FIRST = 60000 };
     static struct lab lab;

@@ -1,6 +1,6 @@
-/* Clocks, engines and what befalls them. All processes of one machine share its boot clock; a reboot starts
- * it anew and kills them all. An engine is a driven handle; its host calls it when it has something to ask,
- * and when the handle said it would be due. */
+/* Clocks, engines and what befalls them. All processes of one machine share its boot clock; a
+ * reboot starts it anew and kills them all. An engine is a driven handle; its host calls it when it
+ * has something to ask, and when the handle said it would be due. */
 #include "sim.h"
 
 #include "base/error.h"
@@ -12,13 +12,14 @@
 #include <unistd.h>
 
 enum {
-    BOOT_BEGAN_MS = -5000,   /* the machine ran a little before the run */
-    STEPS_OF_MOVE_MAX = 60,  /* a call that needs more never ends */
+    BOOT_BEGAN_MS = -5000,  /* the machine ran a little before the run */
+    STEPS_OF_MOVE_MAX = 60, /* a call that needs more never ends */
     TIMERS_OF_ADVANCE_MAX = 40,
     CLOCK_READS_MS_MAX = 3,
 };
 
-/* ---- The outside world of an engine ----------------------------------------------------------- */
+/* ---- The outside world of an engine -----------------------------------------------------------
+ */
 
 static void pass_a_moment(struct sim *sim)
 {
@@ -53,7 +54,8 @@ int64_t world_boot_ms(const struct sim *sim)
 int64_t world_store_now_ms(const struct sim *sim)
 {
     bool is_tied = pawl_str_equal(sim->after->boot_id, sim->boot_id);
-    int64_t now_ms = is_tied ? sim->after->clock_offset_ms + world_boot_ms(sim) : sim->after->now_ms;
+    int64_t now_ms =
+        is_tied ? sim->after->clock_offset_ms + world_boot_ms(sim) : sim->after->now_ms;
     return now_ms > sim->after->now_ms ? now_ms : sim->after->now_ms;
 }
 
@@ -64,7 +66,8 @@ static void new_boot(struct sim *sim)
     sim->boot_began_ms = sim->now_ms - chance_from(&sim->chance, 1000, 60000);
 }
 
-/* ---- Faults at statements --------------------------------------------------------------------- */
+/* ---- Faults at statements ---------------------------------------------------------------------
+ */
 
 /* Answers that have left before the death are promises. */
 static void note_answers(struct sim *sim)
@@ -139,17 +142,22 @@ void world_plan_fault(struct sim *sim)
         enum plan_kind kind;
         int64_t at_max;
     } faults[] = {
-        {swarm->kill, PLAN_KILL, 60},          {swarm->kill_commit, PLAN_KILL_COMMIT, 2},
-        {swarm->kill_write, PLAN_KILL_WRITE, 20}, {swarm->power, PLAN_POWER, 20},
-        {swarm->error, PLAN_ERROR, 60},        {swarm->unknown, PLAN_UNKNOWN, 2},
-        {swarm->disk_error, PLAN_DISK_ERROR, 20}, {swarm->disk_full, PLAN_DISK_FULL, 20},
+        {swarm->kill, PLAN_KILL, 60},
+        {swarm->kill_commit, PLAN_KILL_COMMIT, 2},
+        {swarm->kill_write, PLAN_KILL_WRITE, 20},
+        {swarm->power, PLAN_POWER, 20},
+        {swarm->error, PLAN_ERROR, 60},
+        {swarm->unknown, PLAN_UNKNOWN, 2},
+        {swarm->disk_error, PLAN_DISK_ERROR, 20},
+        {swarm->disk_full, PLAN_DISK_FULL, 20},
     };
     sim->plan = (struct plan){0};
     for (size_t i = 0; i < sizeof faults / sizeof *faults && !sim->is_calm; i++) {
         if (!chance_of(&sim->chance, faults[i].permille)) continue;
         sim->plan.kind = faults[i].kind;
         sim->plan.at = (int)chance_from(&sim->chance, 1, faults[i].at_max);
-        if (chance_of(&sim->chance, 500)) sim->plan.at = (sim->plan.at + 3) / 4; /* early ones more often */
+        if (chance_of(&sim->chance, 500))
+            sim->plan.at = (sim->plan.at + 3) / 4; /* early ones more often */
         sim->plan.code = chance_of(&sim->chance, 300) ? PAWL_BUSY : PAWL_IO;
         return;
     }
@@ -181,7 +189,8 @@ static void arm_disk(struct sim *sim)
     }
 }
 
-/* ---- Engines ---------------------------------------------------------------------------------- */
+/* ---- Engines ----------------------------------------------------------------------------------
+ */
 
 void world_open_engine(struct sim *sim, struct engine *engine)
 {
@@ -203,12 +212,14 @@ void world_open_engine(struct sim *sim, struct engine *engine)
     enum pawl_code code = pawl_open(&engine->pawl, &options, &err);
     if (code != PAWL_OK) {
         engine->pawl = NULL;
-        sim_fault(sim, "engine %d does not open again: %s: %s", engine->number, pawl_code_name(code), err.text);
+        sim_fault(sim, "engine %d does not open again: %s: %s", engine->number,
+                  pawl_code_name(code), err.text);
         return;
     }
     engine->is_dead = false;
     engine->next_at_ms = sim->now_ms;
-    sim_tell(sim, "engine %d opens%s", engine->number, engine->has_timers ? "" : ", without timers");
+    sim_tell(sim, "engine %d opens%s", engine->number,
+             engine->has_timers ? "" : ", without timers");
 }
 
 /* The locks of a killed process are freed, and its memory of the log goes with the last one. */
@@ -219,7 +230,8 @@ static void bury(struct sim *sim, struct engine *engine)
     engine->is_dead = false;
     engine->opens_at_ms = sim->now_ms + chance_from(&sim->chance, 0, 1500);
     bool has_others = false;
-    for (int i = 0; i < sim->swarm.engines; i++) has_others = has_others || sim->engines[i].pawl != NULL;
+    for (int i = 0; i < sim->swarm.engines; i++)
+        has_others = has_others || sim->engines[i].pawl != NULL;
     if (!has_others && sim->looker.db != NULL) {
         looker_close(&sim->looker); /* it is a process too: now the log has to be recovered */
         looker_open(&sim->looker, sim->path);
@@ -254,7 +266,8 @@ static void reboot(struct sim *sim, bool is_power_cut)
     for (int i = 0; i < sim->swarm.engines; i++) {
         sim->engines[i].opens_at_ms = sim->now_ms + chance_from(&sim->chance, 0, 1000);
     }
-    sim_tell(sim, is_power_cut ? "the power is cut; %s" : "the machine reboots; %s", sim->boot_id.ptr);
+    sim_tell(sim, is_power_cut ? "the power is cut; %s" : "the machine reboots; %s",
+             sim->boot_id.ptr);
 }
 
 struct engine *world_engine(struct sim *sim)
@@ -262,12 +275,14 @@ struct engine *world_engine(struct sim *sim)
     int first = (int)chance_from(&sim->chance, 0, sim->swarm.engines - 1);
     for (int i = 0; i < sim->swarm.engines; i++) {
         struct engine *engine = &sim->engines[(first + i) % sim->swarm.engines];
-        if (engine->pawl != NULL && (engine->frozen_until_ms <= sim->now_ms || sim->is_calm)) return engine;
+        if (engine->pawl != NULL && (engine->frozen_until_ms <= sim->now_ms || sim->is_calm))
+            return engine;
     }
     return NULL;
 }
 
-/* ---- The step --------------------------------------------------------------------------------- */
+/* ---- The step ---------------------------------------------------------------------------------
+ */
 
 static bool all_answered(const struct sim *sim)
 {
@@ -333,9 +348,10 @@ void world_step(struct sim *sim, struct engine *engine)
     take_answers(sim, engine);
     for (int i = 0; i < sim->sent_count; i++) call_tell_answer(sim, engine, &sim->sent[i]);
     bool is_power_cut = engine->is_dead && sim->plan.kind == PLAN_POWER;
-    /* What a process that died in a sync has left may be read by the next one and not be on the disk yet. That it
-     * is lost then after all is a test of its own (fault_test.c); here the kernel writes back in time. */
-    if (!is_power_cut) disk_settle(sim->disk);
+    /* What a process that died in a sync has left may be read by the next one and not be on the
+     * disk yet. That it is lost then after all is a test of its own (fault_test.c); here the kernel
+     * writes back in time. */
+    if (!is_power_cut && (engine->is_dead || sim->had_fault)) disk_settle(sim->disk);
     if (is_power_cut) {
         sim->result->kills++;
         reboot(sim, true);
@@ -352,7 +368,8 @@ void world_step(struct sim *sim, struct engine *engine)
     call_forget_sent(sim);
 }
 
-/* ---- Time ------------------------------------------------------------------------------------- */
+/* ---- Time -------------------------------------------------------------------------------------
+ */
 
 static struct engine *next_timer(struct sim *sim, int64_t to_ms)
 {
@@ -412,7 +429,8 @@ void world_happen(struct sim *sim)
     }
     if (chance_of(&sim->chance, swarm->freeze)) {
         engine->frozen_until_ms = sim->now_ms + chance_from(&sim->chance, 100, 3000);
-        sim_tell(sim, "engine %d is frozen until %" PRId64, engine->number, engine->frozen_until_ms);
+        sim_tell(sim, "engine %d is frozen until %" PRId64, engine->number,
+                 engine->frozen_until_ms);
     }
     if (chance_of(&sim->chance, swarm->restart) && engine->pawl != NULL) {
         sim_tell(sim, "engine %d is closed in good order", engine->number);
@@ -426,7 +444,8 @@ void world_happen(struct sim *sim)
     }
 }
 
-/* ---- Beginning and end ------------------------------------------------------------------------ */
+/* ---- Beginning and end ------------------------------------------------------------------------
+ */
 
 static void copy_out(struct disk *disk, const char *name, struct disk_bytes *out)
 {
@@ -450,8 +469,8 @@ void ground_open(struct ground *ground, const char *folder)
     struct engine engine = {.sim = &birth};
     struct pawl_options options = PAWL_OPTIONS_INIT;
     birth = (struct sim){.boot_began_ms = BOOT_BEGAN_MS, .is_calm = true};
-    engine.env = (struct pawl_env){&engine, env_wall_ms, env_boot_ms, env_random, PAWL_STR("boot-0"),
-                                   PAWL_STR("host")};
+    engine.env = (struct pawl_env){&engine,    env_wall_ms,        env_boot_ms,
+                                   env_random, PAWL_STR("boot-0"), PAWL_STR("host")};
     options.store = pawl_str_of(ground->db_name);
     options.driven = true;
     options.env = &engine.env;
