@@ -167,4 +167,70 @@ TEST_EACH_STORE("resolving to QUEUED refills both counts of tries")
     CHECK_EQ(0, lab_get(lab, id).recoveries);
 }
 
+TEST_SQLITE("after an orderly close the file alone is the whole store")
+{
+    char copy[LAB_PATH_BYTES_MAX + 8];
+    char command[2 * LAB_PATH_BYTES_MAX + 32];
+    lab_open_real(lab);
+    struct pawl_str id = lab_add(lab, NEW(.input = PAWL_STR("1")));
+    pawl_close(lab->pawl);
+    lab->pawl = NULL;
+    (void)snprintf(copy, sizeof copy, "%s.copy", lab->target);
+    (void)snprintf(command, sizeof command, "cp %s %s", lab->target, copy);
+    CHECK_EQ(0, system(command));
+    struct pawl_options options = lab_options(lab);
+    options.store = pawl_str_of(copy);
+    options.must_exist = true;
+    lab->pawl = lab_handle(lab, &options);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+}
+
+static int use_after_fork(struct lab *lab, int number)
+{
+    struct pawl_added added;
+    (void)number;
+    enum pawl_code code = pawl_task_add(lab->pawl, NEW(.hold = true), lab->keep, &added, NULL);
+    pawl_close(lab->pawl); /* does nothing, and does not hang */
+    return code == PAWL_MISUSE ? 0 : 1;
+}
+
+TEST_SQLITE("a handle does not survive a fork: in the child calls are MISUSE, and close does nothing")
+{
+    lab_open_real(lab);
+    (void)lab_add(lab, NEW(.hold = true));
+    CHECK_EQ(0, lab_wait(lab_fork(lab, use_after_fork, 0)));
+    (void)lab_add(lab, NEW(.hold = true));
+}
+
+TEST_SQLITE("a database that is moved away under a running handle is noticed before anything is acknowledged")
+{
+    char command[2 * LAB_PATH_BYTES_MAX + 32];
+    struct pawl_added added;
+    lab_open(lab);
+    (void)lab_add(lab, NEW(.hold = true));
+    (void)snprintf(command, sizeof command, "mv %s %s.away", lab->target, lab->target);
+    CHECK_EQ(0, system(command));
+    CHECK_REFUSED(PAWL_IO, pawl_task_add(lab->pawl, NEW(.hold = true), lab->keep, &added, &lab->err));
+}
+
+TEST_SQLITE("a task that waits twice for the same one, by its key and by its id, is released")
+{
+    enum { OTHERS = 255 };
+    static struct pawl_task_new asks[OTHERS];
+    struct pawl_str y = PAWL_STR("y");
+    struct pawl_str twice[] = {PAWL_STR("#0"), PAWL_STR("y")};
+    lab_open(lab);
+    (void)lab_add(lab, NEW(.id = y, .key = PAWL_STR("k"), .hold = true));
+    for (int i = 0; i < OTHERS; i++) asks[i] = *NEW(.depends_on = &y, .depends_on_count = 1);
+    (void)lab_add_batch(lab, asks, OTHERS);
+    struct pawl_task_new both[] = {*NEW(.key = PAWL_STR("k"), .hold = true),
+                                   *NEW(.id = PAWL_STR("both"), .depends_on = twice, .depends_on_count = 2)};
+    struct pawl_added added[2];
+    check_ok(lab, pawl_task_add_batch(lab->pawl, both, 2, lab->keep, added, &lab->err));
+    CHECK(added[0].existed);
+    check_ok(lab, pawl_task_complete(lab->pawl, y, NO_TEXT, NULL, &lab->err));
+    lab_settle(lab, lab->pawl);
+    CHECK_EQ(0, lab_get(lab, PAWL_STR("both")).open_dependencies);
+}
+
 TEST_MAIN()
