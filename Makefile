@@ -48,8 +48,10 @@ test: dev
 sim: dev
 	@build/dev/tests/sim/pawl_sim $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
+# Beside a PostgreSQL of its own, synced as one in use, where there are its programs.
 bench: release
-	@bench/run build/release
+	@if ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then tools/with_postgres bench/run build/release; \
+	else bench/run build/release; fi
 
 prove: dev
 	@tools/prove

@@ -300,6 +300,21 @@ static void call_on_completed(struct transaction *t)
     }
 }
 
+static bool found_nothing(const struct pawl_request *request)
+{
+    return request->command.kind == PAWL_COMMAND_CLAIM && request->command.code == PAWL_OK &&
+           request->command.out.claimed->count == 0;
+}
+
+/* Whether somebody is told of something, be it only that it has been done before, or cannot be done any more. */
+static bool acknowledges(const struct transaction *t)
+{
+    for (const struct pawl_request *r = t->done.first; r != NULL; r = r->next) {
+        if (!found_nothing(r)) return true;
+    }
+    return false;
+}
+
 static enum pawl_code begin(struct transaction *t, struct pawl_error *err)
 {
     struct pawl *pawl = t->pawl;
@@ -352,6 +367,7 @@ static enum pawl_code run_transaction(struct transaction *t, bool is_last_chance
     bool has_ears = pawl->listening != NULL || pawl->log.write != NULL;
     if (code == PAWL_OK && has_ears) code = name_queues(t, err);
     t->head.next_key = t->step.next_key;
+    t->head.acknowledges = acknowledges(t);
     if (code == PAWL_OK) code = pawl_store_commit(pawl->store, &t->step.set, &t->head, err);
     if (code != PAWL_OK && code != PAWL_UNKNOWN_OUTCOME) pawl_store_rollback(pawl->store);
     return code;
@@ -398,12 +414,6 @@ static void settle_continuations(struct transaction *t)
         }
         if (!own->command.goes_on) forget_caused(pawl, own->own_continuation);
     }
-}
-
-static bool found_nothing(const struct pawl_request *request)
-{
-    return request->command.kind == PAWL_COMMAND_CLAIM && request->command.code == PAWL_OK &&
-           request->command.out.claimed->count == 0;
 }
 
 /* An answer that may go out now, or has to wait for something. */

@@ -226,6 +226,9 @@ struct pawl_db_driver {
     struct pawl_str (*path)(const struct pawl_db *db);
 
     /* SQLite only, else NULL: moves the log into the file if it has grown long. */
+    /* A number that changes with every commit of another connection, and not with our own; NULL where a
+     * commit that can be seen is on disk. */
+    int64_t (*others)(struct pawl_db *db);
     /* all: whatever its length, and the log's file becomes empty */
     void (*checkpoint)(struct pawl_db *db, bool all);
 

@@ -13,6 +13,7 @@ struct pawl_store {
     char store_id[PAWL_UUID_BYTES_MAX + 1];
     int64_t now_ms;   /* of the open transaction */
     int64_t drift_ms; /* wall clock minus boot clock, as last seen */
+    int64_t synced;   /* what others had committed when we last made sure that it is on disk */
     bool is_begun;    /* a transaction is open */
     bool is_dirty;    /* it has written something */
     bool is_drift_known;

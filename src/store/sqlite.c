@@ -165,6 +165,8 @@ static int run(struct sqlite *db, sqlite3_stmt *statement, const struct pawl_db_
     return result == SQLITE_DONE || result == SQLITE_ROW ? SQLITE_OK : result;
 }
 
+static int read_pragma(struct sqlite *db, const char *sql, int64_t *number, char text[16]);
+
 static enum pawl_code sqlite_ask(struct pawl_db *base, const struct pawl_db_ask *ask,
                                  struct pawl_error *err)
 {
@@ -233,10 +235,20 @@ static int step_alone(struct sqlite *db, enum pawl_statement number)
     return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
+static void sqlite_rollback(struct pawl_db *base)
+{
+    struct sqlite *db = sqlite_of(base);
+    if (sqlite3_get_autocommit(db->handle) == 0) {
+        /* without a commit record there are no changes; without memory the next begin ends it */
+        (void)step_alone(db, PAWL_SQL_ROLLBACK);
+    }
+}
+
 static enum pawl_code sqlite_begin(struct pawl_db *base, bool is_write, struct pawl_error *err)
 {
     struct sqlite *db = sqlite_of(base);
-    pawl_assert(sqlite3_get_autocommit(db->handle) != 0);
+    sqlite_rollback(base); /* one that had no memory for its end */
+    if (sqlite3_get_autocommit(db->handle) == 0) return fail(db, SQLITE_NOMEM, "begin", err);
     int result = step_alone(db, is_write ? PAWL_SQL_BEGIN_WRITE : PAWL_SQL_BEGIN_READ);
     return result == SQLITE_OK ? PAWL_OK : fail(db, result, "begin", err);
 }
@@ -256,13 +268,12 @@ static enum pawl_code sqlite_commit(struct pawl_db *base, struct pawl_error *err
     return PAWL_UNKNOWN_OUTCOME;
 }
 
-static void sqlite_rollback(struct pawl_db *base)
+/* 1 and up, so that it never equals the 0 of a store that has not synced yet. */
+static int64_t sqlite_others(struct pawl_db *base)
 {
-    struct sqlite *db = sqlite_of(base);
-    if (sqlite3_get_autocommit(db->handle) == 0) {
-        /* cannot fail in a way that leaves changes: without a commit record there are none */
-        (void)step_alone(db, PAWL_SQL_ROLLBACK);
-    }
+    int64_t version = 0;
+    if (read_pragma(sqlite_of(base), "PRAGMA data_version", &version, NULL) != SQLITE_OK) return -1;
+    return version + 1;
 }
 
 /* ---- The log ----------------------------------------------------------------------------------
@@ -338,6 +349,7 @@ static const struct pawl_db_driver sqlite_driver = {
     .row_blob = row_bytes,
     .row_is_null = row_is_null,
     .path = sqlite_path,
+    .others = sqlite_others,
     .checkpoint = sqlite_checkpoint,
 };
 

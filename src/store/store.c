@@ -348,15 +348,28 @@ static enum pawl_code write_events(struct pawl_store *store, const struct pawl_a
     return code;
 }
 
+/* What others have committed. The newest of it may be in memory alone, if its process died in its sync; a commit
+ * of our own syncs the whole log, theirs too. */
+static int64_t committed_by_others(struct pawl_store *store)
+{
+    if (store->db->driver->others == NULL) return store->synced;
+    return store->db->driver->others(store->db);
+}
+
 enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set,
                                  struct pawl_head *head, struct pawl_error *err)
 {
     const struct pawl_append *events = &set->appends[PAWL_APPEND_EVENT];
     int64_t position = head->position;
     pawl_assert(store->is_begun);
+    int64_t others = store->synced;
     if (!store->is_dirty && events->count == 0) {
-        pawl_store_rollback(store);
-        return PAWL_OK;
+        if (head->acknowledges) others = committed_by_others(store);
+        if (others == store->synced) {
+            pawl_store_rollback(store);
+            return PAWL_OK;
+        }
+        head->next_key++; /* something has to change: an update to the same values writes nothing */
     }
     enum pawl_code code = write_events(store, events, &position, err);
     struct pawl_value values[] = {pawl_int(position), pawl_int(head->next_key),
@@ -374,6 +387,7 @@ enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set,
         pawl_store_rollback(store);
     } else {
         store->is_begun = false;
+        store->synced = others;
         head->position = position;
     }
     return code;

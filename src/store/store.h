@@ -41,6 +41,8 @@ struct pawl_head {
     int64_t wall_ms;
     int64_t generation;
     struct pawl_str store_id; /* borrowed from the store */
+    bool acknowledges; /* for commit: somebody is told of what is there, so it has to be on disk, whoever wrote
+                          it: a process may have died in its sync and left what is only in memory */
 };
 
 enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head,

@@ -67,13 +67,12 @@ static struct pawl_retry any_retry(struct sim *sim)
 {
     static const int32_t retries[] = {0, PAWL_RETRIES_NONE, 1, 2, 5};
     static const int64_t delays[] = {0, PAWL_DELAY_NONE, 50, 700};
-    return (struct pawl_retry){
-        .max_retries = retries[roll(sim, 0, 4)],
-        .backoff = (enum pawl_backoff)roll(sim, 0, 2),
-        .delay_ms = delays[roll(sim, 0, 3)],
-        .delay_ms_max = happens(sim, 300) ? 1500 : 0,
-        .jitter_ms = happens(sim, 200) ? 100 : 0,
-    };
+    struct pawl_retry retry = {.max_retries = retries[roll(sim, 0, 4)]};
+    retry.backoff = (enum pawl_backoff)roll(sim, 0, 2);
+    retry.delay_ms = delays[roll(sim, 0, 3)];
+    if (happens(sim, 300)) retry.delay_ms_max = 1500;
+    if (happens(sim, 200)) retry.jitter_ms = 100;
+    return retry;
 }
 
 /* Waits for earlier members, for tasks there are, rarely for one that there is not. */
@@ -385,7 +384,8 @@ struct call *ask_operate(struct sim *sim)
     static const enum pawl_command_kind kinds[] = {PAWL_COMMAND_COMPLETE, PAWL_COMMAND_FAIL,
                                                    PAWL_COMMAND_PROGRESS, PAWL_COMMAND_CHECKPOINT,
                                                    PAWL_COMMAND_LOG};
-    return ask_operator_word(sim, kinds[roll(sim, 0, 4)], ask_any_task(sim));
+    enum pawl_command_kind kind = kinds[roll(sim, 0, 4)];
+    return ask_operator_word(sim, kind, ask_any_task(sim));
 }
 
 struct call *ask_redrive(struct sim *sim)

@@ -511,7 +511,8 @@ static void check_head(struct sim *sim)
                is->clock_offset_ms != was->clock_offset_ms) {
         sim_fault(sim, "the clock of the store was moved during a boot");
     } else if (sim->is_now_known && is->now_ms != was->now_ms &&
-               (is->now_ms < sim->now_low_ms || is->now_ms > sim->now_high_ms)) {
+               ((is->now_ms < sim->now_low_ms && !sim->is_unsure) ||
+                is->now_ms > sim->now_high_ms)) {
         sim_fault(sim,
                   "the store's clock is not the boot clock's: %" PRId64 " is not from %" PRId64
                   " to %" PRId64,
@@ -599,14 +600,20 @@ static void check_timers(struct sim *sim)
 
 static void keep_unknown(struct sim *sim, bool has_committed)
 {
-    bool is_unknown = false;
-    for (int i = 0; i < sim->sent_count; i++)
-        is_unknown = is_unknown || sim->sent[i].verdict == VERDICT_UNKNOWN;
-    /* what has not shown by now is overwritten by the commit that has */
-    if (has_committed && !is_unknown) sim->unknown_count = 0;
+    bool is_unknown = sim->was_killed;
     for (int i = 0; i < sim->sent_count; i++) {
-        if (sim->sent[i].verdict != VERDICT_UNKNOWN || sim->unknown_count == SIM_UNKNOWN_MAX)
+        is_unknown = is_unknown || sim->sent[i].verdict == VERDICT_UNKNOWN;
+    }
+    /* what has not shown by now is overwritten by the commit that has */
+    if (has_committed && !is_unknown) {
+        sim->unknown_count = 0;
+        sim->is_unsure = false;
+    }
+    sim->is_unsure = sim->is_unsure || is_unknown;
+    for (int i = 0; i < sim->sent_count; i++) {
+        if (sim->sent[i].verdict != VERDICT_UNKNOWN || sim->unknown_count == SIM_UNKNOWN_MAX) {
             continue;
+        }
         sim->unknown[sim->unknown_count++] = sim->sent[i].call;
     }
 }

@@ -132,17 +132,17 @@ static void pick_swarm(struct sim *sim)
 {
     struct chance *chance = &sim->chance;
     struct swarm *swarm = &sim->swarm;
-    *swarm = (struct swarm){
-        .engines = (int)chance_from(chance, 1, SIM_ENGINES_MAX),
-        .workers = (int)chance_from(chance, 1, SIM_WORKERS_MAX),
-        .queues = (int)chance_from(chance, 1, SIM_QUEUES_MAX),
-        .moves = (int)chance_from(chance, 50, 180),
-        .group_max = (int)chance_from(chance, 1, 10),
-        .dependencies = rate(chance, 700, 500),
-        .few_tasks = rate(chance, 300, 900),
-        .prelude = chance_of(chance, 16) ? (enum prelude)chance_from(chance, 1, PRELUDE_HISTORY)
-                                         : PRELUDE_NONE,
-    };
+    /* one after the other: compilers are free to draw those of an initializer in any order */
+    swarm->engines = (int)chance_from(chance, 1, SIM_ENGINES_MAX);
+    swarm->workers = (int)chance_from(chance, 1, SIM_WORKERS_MAX);
+    swarm->queues = (int)chance_from(chance, 1, SIM_QUEUES_MAX);
+    swarm->moves = (int)chance_from(chance, 50, 180);
+    swarm->group_max = (int)chance_from(chance, 1, 10);
+    swarm->dependencies = rate(chance, 700, 500);
+    swarm->few_tasks = rate(chance, 300, 900);
+    if (chance_of(chance, 16)) {
+        swarm->prelude = (enum prelude)chance_from(chance, 1, PRELUDE_HISTORY);
+    }
     for (int i = 0; i < SIM_ENGINES_MAX; i++) {
         swarm->has_no_timers[i] = i > 0 && chance_of(chance, 200);
         swarm->skew_ms[i] = chance_of(chance, 300) ? chance_from(chance, -60000, 60000) : 0;
@@ -188,7 +188,8 @@ static void pass_time(struct sim *sim)
     } else if (dice <= 65) {
         to += chance_from(&sim->chance, 1, 100);
     } else if (dice <= 85) {
-        to = any_instant(sim) + chance_from(&sim->chance, -1, 1);
+        to = any_instant(sim);
+        to += chance_from(&sim->chance, -1, 1);
     } else if (dice <= 97) {
         to += chance_from(&sim->chance, 100, 2500);
     } else {

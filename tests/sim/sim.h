@@ -318,6 +318,7 @@ struct sim {
     int model_count;
     const struct call *unknown[SIM_UNKNOWN_MAX]; /* may have been done, and show later */
     int unknown_count;
+    bool is_unsure;      /* a step of unknown outcome may show later */
     int64_t boot_low_ms; /* the boot clock in this move lay between these two */
     int64_t boot_high_ms;
     struct pawl_str boot_id_of_move;

@@ -402,6 +402,7 @@ static void judge_quiet_move(struct sim *sim)
 {
     sim->move++;
     sim->stepped = NULL;
+    sim->was_killed = false;
     sim->boot_id_of_move = (struct pawl_str){0};
     judge_move(sim);
 }
