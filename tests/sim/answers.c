@@ -81,16 +81,24 @@ static int calls_about(const struct sim *sim, struct pawl_str id)
     return count;
 }
 
-static bool is_alone(const struct asked *a)
+/* Whether the call met the task as it was before the move: it was the first about it. */
+static bool is_first(const struct asked *a)
 {
     const struct sim *sim = a->sim;
-    if (sim->had_fault || sim->was_killed || sim->unknown_count > 0 || !sim->is_now_known)
+    bool is_clear = !sim->had_fault && !sim->was_killed && sim->unknown_count == 0;
+    if (!is_clear || !sim->is_now_known || a->before == NULL || a->model->is_by_engine)
         return false;
-    if (a->before == NULL || a->model->is_by_engine || calls_about(sim, a->model->id) != 1)
-        return false;
+    for (const struct sent *earlier = sim->sent; earlier < a->sent; earlier++) {
+        if (call_names(earlier->call, a->model->id)) return false;
+    }
     int64_t due = was(a, LOOK_due_at_ms);
     if (due != 0 && due <= sim->now_high_ms) return false; /* that comes first */
     return was(a, LOOK_open_dependencies) == a->after->at[LOOK_open_dependencies];
+}
+
+static bool is_alone(const struct asked *a)
+{
+    return is_first(a) && calls_about(a->sim, a->model->id) == 1;
 }
 
 static bool is_version_wrong(const struct asked *a)
@@ -148,9 +156,9 @@ static enum pawl_code predict(const struct asked *a)
     return fence_held(a, &a->command->fence) ? PAWL_OK : PAWL_LEASE_LOST;
 }
 
-static void check_alone(const struct asked *a)
+static void check_first(const struct asked *a)
 {
-    if (!is_alone(a)) return;
+    if (!is_first(a)) return;
     bool may_be_again = a->command->kind == PAWL_COMMAND_START && a->sent->call->sent_count > 1;
     if (may_be_again || a->model->is_outcome_unsure) return;
     enum pawl_code want = predict(a);
@@ -254,7 +262,7 @@ static void check_task_call(struct sim *sim, const struct sent *sent)
                       .model = &sim->models[at],
                       .before = at < sim->before->task_count ? &sim->before->tasks[at] : NULL,
                       .after = &sim->after->tasks[at]};
-    check_alone(&a);
+    check_first(&a);
     if (sent->verdict != VERDICT_OK || !sim_holds(sim)) return;
     if (command->kind == PAWL_COMMAND_PROGRESS) check_progress(&a);
     if (command->kind == PAWL_COMMAND_START) return; /* as a grant */
@@ -389,9 +397,64 @@ static void check_left(struct sim *sim, const struct sent *sent)
     }
 }
 
+/* The newest request of a worker, made again, gives what it gave before, as far as that still
+ * holds. */
+static void check_repeat(struct sim *sim, const struct sent *sent)
+{
+    const struct call *call = sent->call;
+    const struct pawl_claim *ask = call->command.ask.claim.ask;
+    bool is_newest = false;
+    for (int i = 0; i < sim->before->worker_count && ask->request_id.len > 0; i++) {
+        const struct look_worker *worker = &sim->before->workers[i];
+        is_newest = is_newest || (pawl_str_equal(worker->id, ask->worker_id) &&
+                                  pawl_str_equal(worker->request_id, ask->request_id));
+    }
+    /* another request in this move may have taken its place */
+    for (int i = 0; i < sim->sent_count; i++) {
+        const struct call *other = sim->sent[i].call;
+        bool is_claim =
+            other->command.kind == PAWL_COMMAND_CLAIM || other->command.kind == PAWL_COMMAND_START;
+        if (is_claim && other != call && other->worker == call->worker) is_newest = false;
+    }
+    if (!is_newest) return;
+    for (size_t i = 0; i < sent->claimed.count; i++) {
+        const struct pawl_fence *fence = &sent->claimed.grants[i].fence;
+        int at = model_find(sim, fence->task_id);
+        if (at >= 0 && was_started(sim, &sim->models[at], fence)) {
+            sim_fault(sim, "%s was made again, and was given more", call_text(sim, call));
+            return;
+        }
+    }
+    for (int i = 0; i < call->granted_count; i++) {
+        const struct model *model = &sim->models[call->granted[i].task];
+        if (model->state != PAWL_TASK_RUNNING || model->epoch != call->granted[i].epoch) continue;
+        bool is_given = false;
+        for (size_t g = 0; g < sent->claimed.count; g++) {
+            is_given = is_given || pawl_str_equal(sent->claimed.grants[g].fence.task_id, model->id);
+        }
+        if (is_given) continue;
+        sim_fault(sim, "%s was made again, and was not given %s", call_text(sim, call),
+                  model_name(sim, model));
+        return;
+    }
+}
+
+static void note_grants(struct sim *sim, const struct sent *sent)
+{
+    struct call *call = sent->call;
+    if (call->granted_count > 0) return;
+    for (size_t i = 0; i < sent->claimed.count && call->granted_count < SIM_CALL_GRANTS_MAX; i++) {
+        const struct pawl_fence *fence = &sent->claimed.grants[i].fence;
+        call->granted[call->granted_count++] =
+            (struct call_grant){model_find(sim, fence->task_id), fence->epoch};
+    }
+}
+
 static void check_claim(struct sim *sim, const struct sent *sent)
 {
     const struct pawl_claim *ask = sent->call->command.ask.claim.ask;
+    check_repeat(sim, sent);
+    note_grants(sim, sent);
     for (size_t i = 0; i < sent->claimed.count && sim_holds(sim); i++) {
         check_grant(sim, sent, &sent->claimed.grants[i], true);
         if (i > 0 && sent->call->sent_count == 1 &&
@@ -429,6 +492,7 @@ static void check_renewal(struct sim *sim, const struct sent *sent, size_t i)
     int at = model_find(sim, fence->task_id);
     if (at < 0 || at >= sim->before->task_count || !sim->is_now_known) return;
     struct asked a = {.sim = sim,
+                      .sent = sent,
                       .model = &sim->models[at],
                       .before = &sim->before->tasks[at],
                       .after = &sim->after->tasks[at]};

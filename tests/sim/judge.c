@@ -168,6 +168,42 @@ static void meet_new_tasks(struct sim *sim)
     }
 }
 
+static bool is_dependency(const struct sim *sim, const struct model *model,
+                          const struct look_dependency *dependency, struct pawl_str name)
+{
+    int on = model_find_key(sim, dependency->on);
+    if (dependency->on == 0) return pawl_str_equal(dependency->on_id, name);
+    if (on < 0) return false;
+    int member;
+    if (sscanf(name.ptr, "#%d", &member) != 1) return pawl_str_equal(sim->models[on].id, name);
+    if (sim->models[on].made_by == model->made_by) return sim->models[on].member == (size_t)member;
+    /* a member that existed under its key */
+    return pawl_str_equal(sim->models[on].idempotency_key, model->made_by->asks[member].key);
+}
+
+/* A new task waits for those it named, in that order, and not before it is time. */
+static const char *new_task_fault(const struct sim *sim, const struct model *model,
+                                  const struct look_task *task)
+{
+    const struct pawl_task_new *ask = &model->made_by->asks[model->member];
+    size_t count = 0;
+    for (int i = 0; i < sim->after->dependency_count; i++) {
+        const struct look_dependency *dependency = &sim->after->dependencies[i];
+        if (dependency->task != model->key) continue;
+        bool is_right = count < ask->depends_on_count && dependency->number == (int64_t)count &&
+                        is_dependency(sim, model, dependency, ask->depends_on[count]);
+        if (!is_right) return "it waits for another task than it named";
+        count++;
+    }
+    if (count != ask->depends_on_count) return "it does not wait for all it named";
+    bool is_untouched = model->calls == 0 && !model->is_by_engine &&
+                        (model->state == PAWL_TASK_PENDING || model->state == PAWL_TASK_QUEUED);
+    if (ask->delay_ms == 0 || ask->run_at_ms != 0 || !is_untouched) return NULL;
+    int64_t ready_at_ms = task->at[LOOK_created_at_ms] + ask->delay_ms;
+    bool is_deferred = task->at[LOOK_ready_at_ms] == ready_at_ms || sim->now_high_ms >= ready_at_ms;
+    return is_deferred ? NULL : "it is not deferred as it was asked";
+}
+
 /* All members of a batch or none: as many rows of each, but for those whose key was known. */
 static void check_batches(struct sim *sim, int first)
 {
@@ -335,6 +371,9 @@ static const char *told_fault(const struct change *c)
     if (c->is[LOOK_control] != (int64_t)model->control)
         return "a request to its holder is not as told";
     if (c->is[LOOK_version] < model->version) return "its version is behind its last event's";
+    if (c->is[LOOK_attempt_end_at_ms] != model->attempt_end_at_ms) {
+        return "its attempt ends at another time than its time-out says";
+    }
     if (model->state == PAWL_TASK_RUNNING &&
         !pawl_str_equal(look_worker_id(c->sim->after, c->is[LOOK_owner]), model->owner)) {
         return "its owner is not who started it";
@@ -374,7 +413,8 @@ static const char *change_fault(const struct change *c)
 {
     const char *fault = told_fault(c);
     if (fault == NULL) fault = beside_fault(c);
-    if (fault != NULL || c->before == NULL) return fault;
+    if (fault == NULL && c->before == NULL) return new_task_fault(c->sim, c->model, c->after);
+    if (fault != NULL) return fault;
     fault = frozen_fault(c);
     if (fault == NULL) fault = loud_fault(c);
     if (fault == NULL && c->model->events == 0) fault = silent_fault(c);

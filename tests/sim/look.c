@@ -53,7 +53,7 @@ static const char *const texts[S_COUNT] = {
                  "next_retry_at_ms, cause, progress, actor, note FROM event WHERE position > ?1 "
                  "ORDER BY position",
     [S_QUEUES] = "SELECT key, name, is_paused, lease_ms FROM queue ORDER BY key",
-    [S_WORKERS] = "SELECT key, id FROM worker ORDER BY key",
+    [S_WORKERS] = "SELECT key, id, request_id FROM worker ORDER BY key",
     [S_CONTINUATIONS] = "SELECT key, kind, task, cursor FROM continuation ORDER BY key",
     [S_CONSUMERS] = "SELECT key, name, cursor FROM consumer ORDER BY key",
     [S_ACKNOWLEDGEMENTS] =
@@ -301,7 +301,8 @@ static void read_small(struct looker *looker, struct look *look)
     row = prepared(looker, S_WORKERS);
     while (next_row(looker, S_WORKERS)) {
         struct look_worker *worker = ADD(look, workers, worker_count);
-        *worker = (struct look_worker){sqlite3_column_int64(row, 0), text_at(row, 1, look->arena)};
+        *worker = (struct look_worker){sqlite3_column_int64(row, 0), text_at(row, 1, look->arena),
+                                       text_at(row, 2, look->arena)};
     }
     row = prepared(looker, S_CONTINUATIONS);
     while (next_row(looker, S_CONTINUATIONS)) {

@@ -119,6 +119,7 @@ struct look_queue {
 struct look_worker {
     int64_t key;
     struct pawl_str id;
+    struct pawl_str request_id; /* of its newest claim */
 };
 
 struct look_continuation {

@@ -171,6 +171,9 @@ static void make_dead(struct sim *sim, struct engine *engine)
     }
 }
 
+enum { HISTORY_MOVES = 12 };
+
+/* More events, then more checkpoints, than are kept. */
 static void make_history(struct sim *sim, struct engine *engine)
 {
     enum { PAIRS = 20 };
@@ -178,7 +181,11 @@ static void make_history(struct sim *sim, struct engine *engine)
         (void)call_send(sim, engine, ask_add(sim, 1));
         return;
     }
-    for (int i = 0; i < PAIRS; i++) {
+    for (int i = 0; i < 2 * PAIRS && sim->prelude_moves > HISTORY_MOVES - 2; i++) {
+        (void)call_send(sim, engine,
+                        ask_word(sim, PAWL_COMMAND_CHECKPOINT, -1, sim->models[0].id, NULL));
+    }
+    for (int i = 0; i < PAIRS && sim->prelude_moves <= HISTORY_MOVES - 2; i++) {
         (void)call_send(sim, engine,
                         ask_word(sim, PAWL_COMMAND_PAUSE, -1, sim->models[0].id, NULL));
         (void)call_send(sim, engine,
@@ -197,7 +204,7 @@ static bool act_prelude(struct sim *sim, struct engine *engine)
         [PRELUDE_DEPENDENTS] = {1, make_dependents},
         [PRELUDE_AWAITED] = {2, make_awaited},
         [PRELUDE_DEAD] = {14, make_dead},
-        [PRELUDE_HISTORY] = {10, make_history},
+        [PRELUDE_HISTORY] = {HISTORY_MOVES, make_history},
     };
     if (sim->prelude_moves >= preludes[sim->swarm.prelude].moves) return false;
     sim->prelude_moves++;

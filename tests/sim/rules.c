@@ -42,6 +42,9 @@ static const char *lease_fault(const struct rows *r)
         if (of(r, LOOK_owner) == 0 || of(r, LOOK_epoch) < 1 || of(r, LOOK_lease_end_at_ms) == 0) {
             return "I1: RUNNING without owner, epoch or lease end";
         }
+        if (of(r, LOOK_control) == PAWL_CONTROL_CANCEL && of(r, LOOK_control_deadline_at_ms) == 0) {
+            return "it is asked to cancel, and nothing will enforce that";
+        }
         return NULL;
     }
     static const enum look_column of_lease[] = {LOOK_owner,
@@ -109,6 +112,9 @@ static const char *end_fault(const struct rows *r)
         return "a finish time is for terminal states alone";
     if (is(r, PAWL_TASK_COMPLETED) && of(r, LOOK_progress) != 100000)
         return "I7: COMPLETED below 100 percent";
+    if (is(r, PAWL_TASK_COMPLETED) && r->task->payload_lens[PAWL_PAYLOAD_ERROR] > 0) {
+        return "COMPLETED, and an error is left";
+    }
     if (of(r, LOOK_retries) > of(r, LOOK_max_retries) && !ends && !r->model->keeps_budget) {
         return "I6: more retries than its budget has";
     }

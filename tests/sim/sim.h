@@ -31,6 +31,7 @@ enum {
     SIM_SENT_MAX = 64,   /* requests of one step */
     SIM_GRANTS_MAX = 64, /* that one worker remembers */
     SIM_FENCES_MAX = 8,  /* of one renewal */
+    SIM_CALL_GRANTS_MAX = 8,
     SIM_GRAVES_MAX = 64,
     SIM_UNKNOWN_MAX = 256,
     SIM_MEMBERS_MAX = 700,
@@ -136,6 +137,12 @@ struct call {
     size_t count;
     int sent_count;
     bool is_answered; /* its caller has heard */
+    /* CLAIM: what it was given when it was first answered */
+    struct call_grant {
+        int task;
+        int64_t epoch;
+    } granted[SIM_CALL_GRANTS_MAX];
+    int granted_count;
 };
 
 enum verdict {
