@@ -397,42 +397,48 @@ static void check_left(struct sim *sim, const struct sent *sent)
     }
 }
 
-/* The newest request of a worker, made again, gives what it gave before, as far as that still
- * holds. */
-static void check_repeat(struct sim *sim, const struct sent *sent)
+/* Whether the call is the worker's newest request, made again; any other may have taken its place.
+ */
+static bool is_newest_again(const struct sim *sim, const struct call *call)
 {
-    const struct call *call = sent->call;
     const struct pawl_claim *ask = call->command.ask.claim.ask;
-    bool is_newest = false;
-    for (int i = 0; i < sim->before->worker_count && ask->request_id.len > 0; i++) {
-        const struct look_worker *worker = &sim->before->workers[i];
-        is_newest = is_newest || (pawl_str_equal(worker->id, ask->worker_id) &&
-                                  pawl_str_equal(worker->request_id, ask->request_id));
-    }
-    /* another request in this move may have taken its place */
     for (int i = 0; i < sim->sent_count; i++) {
         const struct call *other = sim->sent[i].call;
         bool is_claim =
             other->command.kind == PAWL_COMMAND_CLAIM || other->command.kind == PAWL_COMMAND_START;
-        if (is_claim && other != call && other->worker == call->worker) is_newest = false;
+        if (is_claim && other != call && other->worker == call->worker) return false;
     }
-    if (!is_newest) return;
+    for (int i = 0; i < sim->before->worker_count && ask->request_id.len > 0; i++) {
+        const struct look_worker *worker = &sim->before->workers[i];
+        if (!pawl_str_equal(worker->id, ask->worker_id)) continue;
+        return pawl_str_equal(worker->request_id, ask->request_id);
+    }
+    return false;
+}
+
+static bool is_given(const struct sent *sent, struct pawl_str task_id)
+{
+    for (size_t i = 0; i < sent->claimed.count; i++) {
+        if (pawl_str_equal(sent->claimed.grants[i].fence.task_id, task_id)) return true;
+    }
+    return false;
+}
+
+/* It gives what it gave before, as far as that still holds, and nothing else. */
+static void check_again(struct sim *sim, const struct sent *sent)
+{
+    const struct call *call = sent->call;
     for (size_t i = 0; i < sent->claimed.count; i++) {
         const struct pawl_fence *fence = &sent->claimed.grants[i].fence;
         int at = model_find(sim, fence->task_id);
-        if (at >= 0 && was_started(sim, &sim->models[at], fence)) {
-            sim_fault(sim, "%s was made again, and was given more", call_text(sim, call));
-            return;
-        }
+        if (at < 0 || !was_started(sim, &sim->models[at], fence)) continue;
+        sim_fault(sim, "%s was made again, and was given more", call_text(sim, call));
+        return;
     }
     for (int i = 0; i < call->granted_count; i++) {
         const struct model *model = &sim->models[call->granted[i].task];
-        if (model->state != PAWL_TASK_RUNNING || model->epoch != call->granted[i].epoch) continue;
-        bool is_given = false;
-        for (size_t g = 0; g < sent->claimed.count; g++) {
-            is_given = is_given || pawl_str_equal(sent->claimed.grants[g].fence.task_id, model->id);
-        }
-        if (is_given) continue;
+        bool holds = model->state == PAWL_TASK_RUNNING && model->epoch == call->granted[i].epoch;
+        if (!holds || is_given(sent, model->id)) continue;
         sim_fault(sim, "%s was made again, and was not given %s", call_text(sim, call),
                   model_name(sim, model));
         return;
@@ -442,8 +448,8 @@ static void check_repeat(struct sim *sim, const struct sent *sent)
 static void note_grants(struct sim *sim, const struct sent *sent)
 {
     struct call *call = sent->call;
-    if (call->granted_count > 0) return;
-    for (size_t i = 0; i < sent->claimed.count && call->granted_count < SIM_CALL_GRANTS_MAX; i++) {
+    call->granted_count = 0;
+    for (size_t i = 0; i < sent->claimed.count && i < SIM_CALL_GRANTS_MAX; i++) {
         const struct pawl_fence *fence = &sent->claimed.grants[i].fence;
         call->granted[call->granted_count++] =
             (struct call_grant){model_find(sim, fence->task_id), fence->epoch};
@@ -453,8 +459,8 @@ static void note_grants(struct sim *sim, const struct sent *sent)
 static void check_claim(struct sim *sim, const struct sent *sent)
 {
     const struct pawl_claim *ask = sent->call->command.ask.claim.ask;
-    check_repeat(sim, sent);
-    note_grants(sim, sent);
+    bool is_again = is_newest_again(sim, sent->call);
+    if (is_again) check_again(sim, sent);
     for (size_t i = 0; i < sent->claimed.count && sim_holds(sim); i++) {
         check_grant(sim, sent, &sent->claimed.grants[i], true);
         if (i > 0 && sent->call->sent_count == 1 &&
@@ -462,6 +468,7 @@ static void check_claim(struct sim *sim, const struct sent *sent)
             sim_fault(sim, "%s was given tasks out of order", call_text(sim, sent->call));
         }
     }
+    if (sim_holds(sim) && !is_again) note_grants(sim, sent);
     bool may_be_again = ask->request_id.len > 0 && sent->call->sent_count > 1;
     if (!sim_holds(sim) || sim->steps_of_move > 1)
         return; /* a later step may have made more ready */
@@ -678,6 +685,7 @@ static void check_answer(struct sim *sim, const struct sent *sent)
 void judge_answers(struct sim *sim)
 {
     for (int i = 0; i < sim->sent_count && sim_holds(sim); i++) {
+        if (sim->sent[i].verdict == VERDICT_UNKNOWN) sim->sent[i].call->granted_count = 0;
         if (sim->sent[i].verdict != VERDICT_UNKNOWN || sim->sent[i].was_answered)
             check_answer(sim, &sim->sent[i]);
     }
