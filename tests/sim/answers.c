@@ -69,8 +69,7 @@ static bool is_outcome(enum pawl_command_kind kind)
            kind == PAWL_COMMAND_CANCEL;
 }
 
-/* ---- Whether the answer can be told -----------------------------------------------------------
- */
+/* ---- Whether the answer can be told -------------------------------------------------------- */
 
 /* How many calls in this move name the task, whatever was answered; claims have a half of their
  * own. */
@@ -86,8 +85,9 @@ static bool is_first(const struct asked *a)
 {
     const struct sim *sim = a->sim;
     bool is_clear = !sim->had_fault && !sim->was_killed && sim->unknown_count == 0;
-    if (!is_clear || !sim->is_now_known || a->before == NULL || a->model->is_by_engine)
+    if (!is_clear || !sim->is_now_known || a->before == NULL || a->model->is_by_engine) {
         return false;
+    }
     for (const struct sent *earlier = sim->sent; earlier < a->sent; earlier++) {
         if (call_names(earlier->call, a->model->id)) return false;
     }
@@ -168,8 +168,7 @@ static void check_first(const struct asked *a)
               pawl_task_state_name((enum pawl_task_state)was(a, LOOK_state)), was(a, LOOK_epoch));
 }
 
-/* ---- Traces of what was answered OK -------------------------------------------------------------
- */
+/* ---- Traces of what was answered OK -------------------------------------------------------- */
 
 static bool has_event(const struct asked *a, struct pawl_str actor)
 {
@@ -229,8 +228,10 @@ static void check_outcome(const struct asked *a)
 {
     const struct model *model = a->model;
     if (is_repeat(a, model->outcome) || is_repeat(a, model->outcome_before)) return;
-    if (model->is_outcome_unsure && model->outcome->command.fence.epoch == a->command->fence.epoch)
+    if (model->is_outcome_unsure &&
+        model->outcome->command.fence.epoch == a->command->fence.epoch) {
         return;
+    }
     sim_fault(a->sim, "%s was acknowledged, and another outcome stands, or none",
               call_text(a->sim, a->sent->call));
 }
@@ -251,8 +252,9 @@ static void check_task_call(struct sim *sim, const struct sent *sent)
     const struct pawl_command *command = &sent->call->command;
     int at = model_find(sim, command->task_id);
     if (at < 0) {
-        if (sent->verdict == VERDICT_UNKNOWN || sent->code == PAWL_NOT_FOUND || sim->had_fault)
+        if (sent->verdict == VERDICT_UNKNOWN || sent->code == PAWL_NOT_FOUND || sim->had_fault) {
             return;
+        }
         sim_fault(sim, "%s: there is no such task", call_text(sim, sent->call));
         return;
     }
@@ -279,16 +281,16 @@ static void check_late(struct sim *sim, const struct sent *sent)
     const struct pawl_command *command = &sent->call->command;
     bool is_kept = command->kind == PAWL_COMMAND_COMPLETE || command->kind == PAWL_COMMAND_FAIL ||
                    command->kind == PAWL_COMMAND_RELEASE;
-    if (!is_kept || !command->has_fence || !sent->was_answered || sent->code != PAWL_LEASE_LOST)
+    if (!is_kept || !command->has_fence || !sent->was_answered || sent->code != PAWL_LEASE_LOST) {
         return;
+    }
     int at = model_find(sim, command->task_id);
     if (at >= 0 && sim->after->tasks[at].lates == 0) {
         sim_fault(sim, "%s came too late and was not kept", call_text(sim, sent->call));
     }
 }
 
-/* ---- Grants -----------------------------------------------------------------------------------
- */
+/* ---- Grants -------------------------------------------------------------------------------- */
 
 static bool was_started(const struct sim *sim, const struct model *model,
                         const struct pawl_fence *fence)
@@ -397,17 +399,24 @@ static void check_left(struct sim *sim, const struct sent *sent)
     }
 }
 
-/* Whether the call is the worker's newest request, made again; any other may have taken its place.
- */
-static bool is_newest_again(const struct sim *sim, const struct call *call)
+/* Claims of one move have no order among each other. */
+static bool is_only_claim(const struct sim *sim, const struct call *call)
 {
-    const struct pawl_claim *ask = call->command.ask.claim.ask;
+    int count = 0;
     for (int i = 0; i < sim->sent_count; i++) {
         const struct call *other = sim->sent[i].call;
         bool is_claim =
             other->command.kind == PAWL_COMMAND_CLAIM || other->command.kind == PAWL_COMMAND_START;
-        if (is_claim && other != call && other->worker == call->worker) return false;
+        count += is_claim && other->worker == call->worker;
     }
+    return count == 1;
+}
+
+/* Whether the call is the worker's newest request, made again; any other takes its place. */
+static bool is_newest_again(const struct sim *sim, const struct call *call)
+{
+    const struct pawl_claim *ask = call->command.ask.claim.ask;
+    if (!is_only_claim(sim, call)) return false;
     for (int i = 0; i < sim->before->worker_count && ask->request_id.len > 0; i++) {
         const struct look_worker *worker = &sim->before->workers[i];
         if (!pawl_str_equal(worker->id, ask->worker_id)) continue;
@@ -449,6 +458,7 @@ static void note_grants(struct sim *sim, const struct sent *sent)
 {
     struct call *call = sent->call;
     call->granted_count = 0;
+    if (!is_only_claim(sim, call)) return;
     for (size_t i = 0; i < sent->claimed.count && i < SIM_CALL_GRANTS_MAX; i++) {
         const struct pawl_fence *fence = &sent->claimed.grants[i].fence;
         call->granted[call->granted_count++] =
@@ -470,12 +480,14 @@ static void check_claim(struct sim *sim, const struct sent *sent)
     }
     if (sim_holds(sim) && !is_again) note_grants(sim, sent);
     bool may_be_again = ask->request_id.len > 0 && sent->call->sent_count > 1;
-    if (!sim_holds(sim) || sim->steps_of_move > 1)
+    if (!sim_holds(sim) || sim->steps_of_move > 1) {
         return; /* a later step may have made more ready */
+    }
     if (!may_be_again) check_left(sim, sent);
     if (sim->sent_count != 1 || sent->claimed.count > 0 || sim->after->continuation_count > 0 ||
-        !sim_holds(sim))
+        !sim_holds(sim)) {
         return;
+    }
     int64_t next = 0;
     for (int i = 0; i < sim->after->task_count; i++) {
         int64_t due = sim->after->tasks[i].at[LOOK_due_at_ms];
@@ -489,8 +501,7 @@ static void check_claim(struct sim *sim, const struct sent *sent)
     }
 }
 
-/* ---- Renewals ---------------------------------------------------------------------------------
- */
+/* ---- Renewals ------------------------------------------------------------------------------ */
 
 static void check_renewal(struct sim *sim, const struct sent *sent, size_t i)
 {
@@ -526,8 +537,7 @@ static void check_renewal(struct sim *sim, const struct sent *sent, size_t i)
     }
 }
 
-/* ---- Creates ----------------------------------------------------------------------------------
- */
+/* ---- Creates ------------------------------------------------------------------------------- */
 
 static bool is_member(const struct call *call, struct pawl_str name)
 {
@@ -576,8 +586,9 @@ static void check_create(struct sim *sim, const struct sent *sent)
 {
     const struct call *call = sent->call;
     int creates = 0;
-    for (int i = 0; i < sim->sent_count; i++)
+    for (int i = 0; i < sim->sent_count; i++) {
         creates += sim->sent[i].call->command.kind == PAWL_COMMAND_CREATE;
+    }
     bool can_tell = creates == 1 && !sim->had_fault && !sim->was_killed && sim->unknown_count == 0;
     if (can_tell && predict_create(sim, call) != sent->code) {
         sim_fault(sim, "%s was answered %s and had to be %s", call_text(sim, call),
@@ -599,8 +610,7 @@ static void check_create(struct sim *sim, const struct sent *sent)
     }
 }
 
-/* ---- The rest ---------------------------------------------------------------------------------
- */
+/* ---- The rest ------------------------------------------------------------------------------ */
 
 static void check_redrive(struct sim *sim, const struct sent *sent)
 {
@@ -636,11 +646,13 @@ static void check_acknowledge(struct sim *sim, const struct sent *sent)
     int64_t position = command->ask.acknowledge.position;
     if (!sent->is_first || number < 0 || position >= SIM_POSITIONS_MAX) return;
     bool *is_acknowledged = &sim->consumers[number].is_acknowledged[position];
-    if (*is_acknowledged)
+    if (*is_acknowledged) {
         sim_fault(sim, "%s was told twice that it was the first", call_text(sim, sent->call));
+    }
     *is_acknowledged = true;
-    if (position > sim->after->position)
+    if (position > sim->after->position) {
         sim_fault(sim, "an event that does not exist was acknowledged");
+    }
 }
 
 static void check_answer(struct sim *sim, const struct sent *sent)
@@ -662,8 +674,9 @@ static void check_answer(struct sim *sim, const struct sent *sent)
         }
         break;
     case PAWL_COMMAND_RENEW:
-        for (size_t i = 0; is_ok && i < command->ask.renew.count && sim_holds(sim); i++)
+        for (size_t i = 0; is_ok && i < command->ask.renew.count && sim_holds(sim); i++) {
             check_renewal(sim, sent, i);
+        }
         break;
     case PAWL_COMMAND_REDRIVE:
         if (is_ok) check_redrive(sim, sent);
@@ -686,7 +699,8 @@ void judge_answers(struct sim *sim)
 {
     for (int i = 0; i < sim->sent_count && sim_holds(sim); i++) {
         if (sim->sent[i].verdict == VERDICT_UNKNOWN) sim->sent[i].call->granted_count = 0;
-        if (sim->sent[i].verdict != VERDICT_UNKNOWN || sim->sent[i].was_answered)
+        if (sim->sent[i].verdict != VERDICT_UNKNOWN || sim->sent[i].was_answered) {
             check_answer(sim, &sim->sent[i]);
+        }
     }
 }

@@ -18,8 +18,7 @@ static struct pawl_str any_queue(struct sim *sim)
     return queue_name(sim, roll(sim, 0, sim->swarm.queues - 1));
 }
 
-/* ---- Whom it is about -------------------------------------------------------------------------
- */
+/* ---- Whom it is about ---------------------------------------------------------------------- */
 
 int ask_any_task(struct sim *sim)
 {
@@ -60,8 +59,7 @@ static const struct held *any_held(struct sim *sim, struct worker *worker)
     return worker->held_count == 0 ? NULL : &worker->held[roll(sim, 0, worker->held_count - 1)];
 }
 
-/* ---- Adding -----------------------------------------------------------------------------------
- */
+/* ---- Adding -------------------------------------------------------------------------------- */
 
 static struct pawl_retry any_retry(struct sim *sim)
 {
@@ -190,8 +188,7 @@ void ask_let_wait(struct sim *sim, struct call *call, size_t first, struct pawl_
     call->asks = asks;
 }
 
-/* ---- Workers ----------------------------------------------------------------------------------
- */
+/* ---- Workers ------------------------------------------------------------------------------- */
 
 static struct pawl_claim *any_claim(struct sim *sim, struct worker *worker)
 {
@@ -314,8 +311,9 @@ struct call *ask_word(struct sim *sim, enum pawl_command_kind kind, int worker,
     case PAWL_COMMAND_RESUME:
         command->ask.resume = (struct pawl_resume)PAWL_RESUME_INIT;
         command->ask.resume.keep_retries = happens(sim, 300);
-        if (happens(sim, 200))
+        if (happens(sim, 200)) {
             command->ask.resume.input = sim_text(sim, "{\"again\":%d}", call->number);
+        }
         break;
     case PAWL_COMMAND_RESOLVE: {
         static const enum pawl_task_state to[] = {PAWL_TASK_COMPLETED, PAWL_TASK_QUEUED,
@@ -361,20 +359,21 @@ struct call *ask_stale_word(struct sim *sim)
     const struct model *model = &sim->models[at];
     fence = (struct pawl_fence){model->id, other->id, model->epoch > 0 ? model->epoch : 1};
     if (happens(sim, 300)) fence.epoch++;
-    if (fence.epoch == model->epoch && pawl_str_equal(fence.owner, model->owner))
+    if (fence.epoch == model->epoch && pawl_str_equal(fence.owner, model->owner)) {
         fence.owner = PAWL_STR("stranger");
+    }
     return ask_word(sim, kind, other->number, model->id, &fence);
 }
 
-/* ---- Operators --------------------------------------------------------------------------------
- */
+/* ---- Operators ----------------------------------------------------------------------------- */
 
 struct call *ask_operator_word(struct sim *sim, enum pawl_command_kind kind, int task)
 {
     if (task < 0) return NULL;
     struct call *call = ask_word(sim, kind, -1, sim->models[task].id, NULL);
-    if (happens(sim, 100))
+    if (happens(sim, 100)) {
         call->command.expected_version = sim->models[task].version + roll(sim, 0, 1);
+    }
     if (happens(sim, 10)) call->command.task_id = PAWL_STR("nobody");
     return call;
 }
@@ -445,6 +444,7 @@ struct call *ask_acknowledge(struct sim *sim, const struct engine *engine)
 {
     if (sim->after->position == 0) return NULL;
     int64_t position = roll(sim, 1, sim->after->position);
+    if (position >= SIM_POSITIONS_MAX) return NULL;
     bool is_one = happens(sim, 700);
     struct call *call =
         call_make(sim, is_one ? PAWL_COMMAND_ACKNOWLEDGE : PAWL_COMMAND_ACKNOWLEDGE_THROUGH, -1);
@@ -461,8 +461,7 @@ struct call *ask_acknowledge(struct sim *sim, const struct engine *engine)
     return call;
 }
 
-/* ---- Acting -----------------------------------------------------------------------------------
- */
+/* ---- Acting -------------------------------------------------------------------------------- */
 
 struct call *ask_again(struct sim *sim)
 {
@@ -471,8 +470,10 @@ struct call *ask_again(struct sim *sim)
     int first = sim->call_count > RECENT && happens(sim, 800) ? sim->call_count - RECENT : 0;
     for (int i = 0; i < 4; i++) {
         struct call *call = &sim->calls[roll(sim, first, sim->call_count - 1)];
-        if (call->sent_count > 0 && call->count < 100 && (!call->is_answered || happens(sim, 300)))
+        if (call->sent_count > 0 && call->count < 100 &&
+            (!call->is_answered || happens(sim, 300))) {
             return call;
+        }
     }
     return NULL;
 }

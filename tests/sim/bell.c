@@ -23,8 +23,9 @@ static void ring_all(void)
 {
     uint64_t one = 1;
     for (int i = 0; i < BELLS_MAX; i++) {
-        if (bells[i] != 0)
+        if (bells[i] != 0) {
             (void)!write(bells[i] - 1, &one, sizeof one); /* a full counter rings all the same */
+        }
     }
 }
 

@@ -75,8 +75,9 @@ bool call_send(struct sim *sim, struct engine *engine, struct call *call)
     struct pawl_arena *keep = sent->keep;
     struct pawl_arena *scratch = sent->scratch;
     if (keep == NULL &&
-        (pawl_arena_open(&keep, 0) != PAWL_OK || pawl_arena_open(&scratch, 0) != PAWL_OK))
+        (pawl_arena_open(&keep, 0) != PAWL_OK || pawl_arena_open(&scratch, 0) != PAWL_OK)) {
         abort();
+    }
     pawl_arena_reset(keep);
     pawl_arena_reset(scratch);
     *sent = (struct sent){.call = call, .keep = keep, .scratch = scratch};
@@ -101,8 +102,7 @@ void call_forget_sent(struct sim *sim)
     sim->sent_count = 0;
 }
 
-/* ---- Telling ----------------------------------------------------------------------------------
- */
+/* ---- Telling ------------------------------------------------------------------------------- */
 
 static const char *kind_name(enum pawl_command_kind kind)
 {
@@ -280,8 +280,9 @@ static struct pawl_str answer_text(struct sim *sim, const struct sent *sent)
     case PAWL_COMMAND_START:
         return grant_text(sim, text, &sent->grant);
     case PAWL_COMMAND_CLAIM:
-        for (size_t i = 0; i < sent->claimed.count; i++)
+        for (size_t i = 0; i < sent->claimed.count; i++) {
             text = grant_text(sim, text, &sent->claimed.grants[i]);
+        }
         return sent->claimed.count > 0
                    ? text
                    : sim_text(sim, "nothing; next at %" PRId64, sent->claimed.next_at_ms);

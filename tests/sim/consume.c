@@ -6,8 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- Consumers --------------------------------------------------------------------------------
- */
+/* ---- Consumers ----------------------------------------------------------------------------- */
 
 static bool is_acknowledged(const struct look *look, int64_t consumer, int64_t position)
 {
@@ -53,8 +52,9 @@ static void check_events(struct sim *sim, struct pawl_str name, int32_t limit,
             return;
         }
     }
-    if (count != got->count)
+    if (count != got->count) {
         sim_fault(sim, "consumer %.*s is given events twice", PAWL_STR_ARG(name));
+    }
 }
 
 void people_read_events(struct sim *sim, struct engine *engine)

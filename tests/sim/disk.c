@@ -29,8 +29,7 @@ static uint64_t next_random(struct disk *disk)
     return z ^ (z >> 31);
 }
 
-/* ---- Contents ---------------------------------------------------------------------------------
- */
+/* ---- Contents ------------------------------------------------------------------------------ */
 
 static bool resize(struct disk_bytes *bytes, size_t len)
 {
@@ -79,8 +78,9 @@ static bool make_safe(struct disk_file *file)
 {
     for (size_t i = 0; i < file->unsynced_count; i++) {
         const struct disk_write *write = &file->unsynced[i];
-        if (!put(&file->safe, write->at, file->unsynced_bytes.ptr + write->bytes, write->len))
+        if (!put(&file->safe, write->at, file->unsynced_bytes.ptr + write->bytes, write->len)) {
             return false;
+        }
     }
     forget_unsynced(file);
     return true;
@@ -121,12 +121,12 @@ static struct disk_file *make_file(struct disk *disk, const char *name)
 void disk_put(struct disk *disk, const char *name, const void *bytes, size_t len)
 {
     struct disk_file *file = make_file(disk, name);
-    if (file == NULL || !put(&file->seen, 0, bytes, len) || !put(&file->safe, 0, bytes, len))
+    if (file == NULL || !put(&file->seen, 0, bytes, len) || !put(&file->safe, 0, bytes, len)) {
         abort();
+    }
 }
 
-/* ---- Faults -----------------------------------------------------------------------------------
- */
+/* ---- Faults -------------------------------------------------------------------------------- */
 
 void disk_strike(struct disk *disk, enum disk_fault fault, int64_t in, int64_t count)
 {
@@ -182,13 +182,13 @@ void disk_cut_power(struct disk *disk)
         forget_unsynced(file);
         file->seen.len = 0;
         if (!put(&file->seen, 0, file->safe.ptr == NULL ? (const void *)"" : file->safe.ptr,
-                 file->safe.len))
+                 file->safe.len)) {
             abort();
+        }
     }
 }
 
-/* ---- Files ------------------------------------------------------------------------------------
- */
+/* ---- Files --------------------------------------------------------------------------------- */
 
 static int file_read(sqlite3_file *base, void *to, int count, sqlite3_int64 from)
 {
@@ -310,8 +310,7 @@ static int file_device(sqlite3_file *base)
     return SQLITE_IOCAP_POWERSAFE_OVERWRITE; /* as SQLite takes a Unix disk to be */
 }
 
-/* ---- Shared memory ----------------------------------------------------------------------------
- */
+/* ---- Shared memory ------------------------------------------------------------------------- */
 
 static int shm_map(sqlite3_file *base, int region, int bytes, int extends, void volatile **out)
 {
@@ -420,8 +419,7 @@ static const sqlite3_io_methods methods = {
     .xShmUnmap = shm_unmap,
 };
 
-/* ---- The file system --------------------------------------------------------------------------
- */
+/* ---- The file system ----------------------------------------------------------------------- */
 
 static struct disk *disk_of(sqlite3_vfs *vfs)
 {
@@ -435,8 +433,9 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int 
     struct handle *handle = of(base);
     *handle = (struct handle){.disk = disk, .is_temporary = name == NULL};
     struct disk_file *file = name == NULL ? NULL : disk_find(disk, name);
-    if (file == NULL && (flags & SQLITE_OPEN_CREATE))
+    if (file == NULL && (flags & SQLITE_OPEN_CREATE)) {
         file = make_file(disk, name == NULL ? "" : name);
+    }
     if (file == NULL) return SQLITE_CANTOPEN;
     file->open_count++;
     handle->file = file;

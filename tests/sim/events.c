@@ -38,24 +38,25 @@ static bool has_come(int64_t at_ms, const struct judging *j)
     return at_ms != 0 && at_ms <= j->event->at_ms;
 }
 
-/* ---- Who did it -------------------------------------------------------------------------------
- */
+/* ---- Who did it ---------------------------------------------------------------------------- */
 
 /* A call of the holder: with the fence that is the current one, before the lease ends. */
 static const char *by_holder(struct judging *j, unsigned kinds)
 {
     const struct model *model = j->model;
     if (model->state != PAWL_TASK_RUNNING) return "a holder moved a task that does not run";
-    if (j->event->at_ms >= model->lease_end_at_ms)
+    if (j->event->at_ms >= model->lease_end_at_ms) {
         return "a holder changed it after the end of its lease";
+    }
     bool is_sure_found = false;
     bool is_sure;
     int at = 0;
     for (const struct call *call; (call = judge_cause(j->sim, &at, &is_sure)) != NULL;) {
         const struct pawl_command *command = &call->command;
         if ((kinds >> command->kind & 1) == 0 || !command->has_fence) continue;
-        if (!pawl_str_equal(command->task_id, model->id) || command->fence.epoch != model->epoch)
+        if (!pawl_str_equal(command->task_id, model->id) || command->fence.epoch != model->epoch) {
             continue;
+        }
         if (!pawl_str_equal(command->fence.owner, model->owner)) continue;
         if (j->cause == NULL || (is_sure && !is_sure_found)) {
             j->is_unsure = false;
@@ -98,8 +99,7 @@ static bool is_holders(const struct judging *j)
            pawl_str_equal(j->event->actor, j->model->owner);
 }
 
-/* ---- Dependencies -----------------------------------------------------------------------------
- */
+/* ---- Dependencies -------------------------------------------------------------------------- */
 
 static bool is_bad_end(enum pawl_task_state state)
 {
@@ -111,8 +111,9 @@ static const char *by_dependency(struct judging *j, enum pawl_dependency_policy 
 {
     const struct look *look = j->sim->after;
     int at = look_find(look, j->model->key);
-    if (look->tasks[at].at[LOOK_dependency_policy] != (int64_t)policy)
+    if (look->tasks[at].at[LOOK_dependency_policy] != (int64_t)policy) {
         return "its policy says otherwise";
+    }
     j->model->is_by_engine = true;
     for (int i = 0; i < look->dependency_count; i++) {
         const struct look_dependency *dependency = &look->dependencies[i];
@@ -140,8 +141,7 @@ static const char *dependencies_fault(const struct judging *j)
     return NULL;
 }
 
-/* ---- Delays -----------------------------------------------------------------------------------
- */
+/* ---- Delays -------------------------------------------------------------------------------- */
 
 static int64_t smaller(int64_t a, int64_t b)
 {
@@ -195,8 +195,7 @@ static bool is_over_budget(const struct judging *j)
     return j->event->retries > row[LOOK_max_retries];
 }
 
-/* ---- Kinds of events --------------------------------------------------------------------------
- */
+/* ---- Kinds of events ----------------------------------------------------------------------- */
 
 static const struct pawl_task_new *asked(const struct model *model)
 {
@@ -213,8 +212,9 @@ static const char *created(struct judging *j)
 static const char *queued(struct judging *j)
 {
     if (!is_from(j, STATE(PENDING))) return "queued though it was not PENDING";
-    if (!asked(j->model)->hold && pawl_str_equal(j->event->actor, asked(j->model)->actor))
+    if (!asked(j->model)->hold && pawl_str_equal(j->event->actor, asked(j->model)->actor)) {
         return NULL;
+    }
     return by_operator(j, KIND(QUEUE));
 }
 
@@ -239,8 +239,9 @@ static bool is_lease_ms(const struct judging *j, const struct pawl_claim *ask, i
     const struct look *looks[] = {j->sim->before, j->sim->after};
     for (int i = 0; i < 2; i++) {
         const struct look_queue *queue = look_queue(looks[i], row[LOOK_queue]);
-        if (lease_ms == (queue == NULL || queue->lease_ms == 0 ? SIM_LEASE_MS : queue->lease_ms))
+        if (lease_ms == (queue == NULL || queue->lease_ms == 0 ? SIM_LEASE_MS : queue->lease_ms)) {
             return true;
+        }
     }
     return false;
 }
@@ -259,8 +260,9 @@ static const char *started(struct judging *j)
     int at = 0;
     bool is_sure;
     for (const struct call *call; (call = judge_cause(j->sim, &at, &is_sure)) != NULL;) {
-        if (call->command.kind != PAWL_COMMAND_START && call->command.kind != PAWL_COMMAND_CLAIM)
+        if (call->command.kind != PAWL_COMMAND_START && call->command.kind != PAWL_COMMAND_CLAIM) {
             continue;
+        }
         const struct pawl_claim *ask = call->command.ask.claim.ask;
         if (!pawl_str_equal(ask->worker_id, event->actor)) continue;
         if (call->command.kind == PAWL_COMMAND_START
@@ -281,8 +283,9 @@ static const char *started(struct judging *j)
 
 static const char *progressed(struct judging *j)
 {
-    if (!is_from(j, OPEN) || j->event->state != (int64_t)j->model->state)
+    if (!is_from(j, OPEN) || j->event->state != (int64_t)j->model->state) {
         return "progress of what is not open";
+    }
     return is_holders(j) ? by_holder(j, KIND(PROGRESS)) : by_operator(j, KIND(PROGRESS));
 }
 
@@ -333,11 +336,13 @@ static const char *resumed(struct judging *j)
         if (!is_from(j, STATE(DEAD_LETTER))) return "redriven though it was no dead letter";
         j->model->is_by_engine = true;
         int number;
-        if (sscanf(j->event->actor.ptr, "op#%d", &number) != 1 || number >= j->sim->call_count)
+        if (sscanf(j->event->actor.ptr, "op#%d", &number) != 1 || number >= j->sim->call_count) {
             return "by nobody";
+        }
         const struct call *call = &j->sim->calls[number];
-        if (call->command.kind != PAWL_COMMAND_REDRIVE || call->sent_count == 0)
+        if (call->command.kind != PAWL_COMMAND_REDRIVE || call->sent_count == 0) {
             return "by no redrive";
+        }
         keeps = call->command.ask.redrive->resume.keep_retries;
     } else {
         const char *fault = by_operator(j, KIND(RESUME));
@@ -365,8 +370,9 @@ static const char *forced(struct judging *j)
     if (j->event->actor.len == 0) {
         j->epochs = 1;
         model->is_by_engine = true;
-        if (model->control != PAWL_CONTROL_CANCEL)
+        if (model->control != PAWL_CONTROL_CANCEL) {
             return "the engine cancelled it, and nobody had asked";
+        }
         return has_come(model->control_deadline_at_ms, j)
                    ? NULL
                    : "the engine cancelled it before the deadline";
@@ -377,8 +383,9 @@ static const char *forced(struct judging *j)
 
 static const char *cancelled(struct judging *j)
 {
-    if (!is_from(j, OPEN | REVIVABLE | STATE(RECOVERY_PENDING)))
+    if (!is_from(j, OPEN | REVIVABLE | STATE(RECOVERY_PENDING))) {
         return "cancelled from a wrong state";
+    }
     switch (j->event->cause) {
     case PAWL_CAUSE_CONTROL:
         return returned(j, PAWL_CONTROL_CANCEL);
@@ -494,8 +501,9 @@ static const char *resolved(struct judging *j, enum pawl_task_state to)
     if (!is_from(j, REVIVABLE)) return "resolved from a wrong state";
     const char *fault = by_operator(j, KIND(RESOLVE));
     if (fault != NULL) return fault;
-    if (j->cause->command.ask.resolve.outcome != to)
+    if (j->cause->command.ask.resolve.outcome != to) {
         return "resolved in another way than was asked";
+    }
     if (to == PAWL_TASK_COMPLETED && ++j->model->completions > 1) return "completed twice";
     if (to == PAWL_TASK_QUEUED) {
         j->retries = RETRIES_RESET;

@@ -26,8 +26,7 @@ enum {
     BOOT_BEGAN_MS = 5000, /* as of the new store that ground_open makes */
 };
 
-/* ---- Allocations ------------------------------------------------------------------------------
- */
+/* ---- Allocations --------------------------------------------------------------------------- */
 
 /* The linker sends what our code allocates through here; SQLite is told to (sqlite3_config). */
 void *__real_malloc(size_t bytes);
@@ -88,8 +87,7 @@ __attribute__((constructor)) static void take_over_sqlite_memory(void)
     if (sqlite3_config(SQLITE_CONFIG_MALLOC, &ours) != SQLITE_OK) abort();
 }
 
-/* ---- The life of a store ----------------------------------------------------------------------
- */
+/* ---- The life of a store ------------------------------------------------------------------- */
 
 enum fault_kind {
     FAULT_NONE,
@@ -362,8 +360,7 @@ static void consume(struct life *life)
     ASK(PAWL_OK, pawl_consumer_acknowledge_through(life->pawl, PAWL_STR("c"), 3, &err));
 }
 
-/* ---- What is left of it -----------------------------------------------------------------------
- */
+/* ---- What is left of it -------------------------------------------------------------------- */
 
 static const char *const sums[] = {
     "SELECT group_concat(id || ' ' || state || ' ' || epoch || ' ' || retries || ' ' || sequence "
@@ -482,8 +479,7 @@ static void learn_end(struct life *life, char want[TEXT_BYTES_MAX])
     CHECK(strstr(want, "second 7 ") != NULL || strstr(want, "third 7 ") != NULL);
 }
 
-/* ---- The turns --------------------------------------------------------------------------------
- */
+/* ---- The turns ----------------------------------------------------------------------------- */
 
 static struct life life;
 static char want[TEXT_BYTES_MAX];

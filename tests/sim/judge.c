@@ -8,8 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- Causes -----------------------------------------------------------------------------------
- */
+/* ---- Causes -------------------------------------------------------------------------------- */
 
 const struct call *judge_cause(const struct sim *sim, int *at, bool *is_sure)
 {
@@ -90,8 +89,7 @@ const char *model_name(struct sim *sim, const struct model *model)
     return sim_text(sim, "t%d", (int)(model - sim->models)).ptr;
 }
 
-/* ---- New tasks --------------------------------------------------------------------------------
- */
+/* ---- New tasks ----------------------------------------------------------------------------- */
 
 static int64_t said(int64_t own, int64_t built_in)
 {
@@ -103,8 +101,9 @@ static const char *new_row_fault(const struct sim *sim, const struct look_task *
 {
     const struct look_queue *queue = look_queue(sim->after, task->at[LOOK_queue]);
     enum { INPUT = PAWL_PAYLOAD_INPUT };
-    if (queue == NULL || !pawl_str_equal(queue->name, ask->queue))
+    if (queue == NULL || !pawl_str_equal(queue->name, ask->queue)) {
         return "its queue is another one";
+    }
     if (task->at[LOOK_priority] != (ask->priority == 0  ? 20
                                     : ask->priority < 0 ? 0
                                                         : ask->priority)) {
@@ -112,16 +111,20 @@ static const char *new_row_fault(const struct sim *sim, const struct look_task *
     }
     if (ask->id.len > 0 && !pawl_str_equal(ask->id, name->id)) return "its id is another one";
     if (!pawl_str_equal(ask->key, name->key)) return "its key is another one";
-    if (task->at[LOOK_max_retries] != said(ask->retry.max_retries, 3))
+    if (task->at[LOOK_max_retries] != said(ask->retry.max_retries, 3)) {
         return "its budget is another one";
-    if (task->at[LOOK_delay_ms] != said(ask->retry.delay_ms, 1000))
+    }
+    if (task->at[LOOK_delay_ms] != said(ask->retry.delay_ms, 1000)) {
         return "its delay is another one";
+    }
     if (task->at[LOOK_timeout_ms] != ask->timeout_ms) return "its time-out is another one";
-    if (task->at[LOOK_dependency_policy] != (int64_t)ask->dependency_policy)
+    if (task->at[LOOK_dependency_policy] != (int64_t)ask->dependency_policy) {
         return "its policy is another one";
+    }
     if (task->payload_lens[INPUT] != (int64_t)ask->input.len) return "its input is another one";
-    if (ask->input.len > 0 && task->payload_hashes[INPUT] != look_hash(ask->input))
+    if (ask->input.len > 0 && task->payload_hashes[INPUT] != look_hash(ask->input)) {
         return "its input is another one";
+    }
     return NULL;
 }
 
@@ -226,8 +229,7 @@ static void check_batches(struct sim *sim, int first)
     }
 }
 
-/* ---- Changes of rows --------------------------------------------------------------------------
- */
+/* ---- Changes of rows ----------------------------------------------------------------------- */
 
 struct change { /* of one task in this move */
     struct sim *sim;
@@ -274,8 +276,9 @@ static const char *silent_fault(const struct change *c)
     bool is_noted = may(c, KIND(PROGRESS) | KIND(CHECKPOINT));
     if (differs(c, LOOK_version) && !is_noted) return "its version changed without an event";
     if (differs(c, LOOK_updated_at_ms) && !is_noted) return "it was touched without an event";
-    if (differs(c, LOOK_lease_end_at_ms) && !may(c, KIND(RENEW)))
+    if (differs(c, LOOK_lease_end_at_ms) && !may(c, KIND(RENEW))) {
         return "its lease end moved without a renewal";
+    }
     if (differs(c, LOOK_control_deadline_at_ms) &&
         !has_passed(c, c->was[LOOK_control_deadline_at_ms])) {
         return "the deadline of a request moved";
@@ -312,8 +315,9 @@ static const char *loud_fault(const struct change *c)
     if ((differs(c, LOOK_progress) || differs(c, LOOK_progress_epoch)) && !is_noted && !has_ended) {
         return "its progress changed by itself";
     }
-    if (differs(c, LOOK_progress_event_at_ms) && !is_noted)
+    if (differs(c, LOOK_progress_event_at_ms) && !is_noted) {
         return "progress was told that nobody made";
+    }
     if ((differs(c, LOOK_checkpoint_count) || differs(c, LOOK_checkpoint_bytes) ||
          c->before->checkpoint_hash != c->after->checkpoint_hash) &&
         !may(c, KIND(CHECKPOINT))) {
@@ -336,10 +340,12 @@ static const char *loud_fault(const struct change *c)
         return "its result changed";
     }
     if (c->before->lates > c->after->lates) return "late results are gone";
-    if (c->before->lates < c->after->lates && c->model->lates_maybe == 0)
+    if (c->before->lates < c->after->lates && c->model->lates_maybe == 0) {
         return "a late result of nobody";
-    if (differs(c, LOOK_has_dependents) && c->is[LOOK_has_dependents] == 0)
+    }
+    if (differs(c, LOOK_has_dependents) && c->is[LOOK_has_dependents] == 0) {
         return "it forgot its dependents";
+    }
     return NULL;
 }
 
@@ -350,8 +356,9 @@ static const char *frozen_fault(const struct change *c)
         c->was[LOOK_state] == PAWL_TASK_COMPLETED || c->was[LOOK_state] == PAWL_TASK_CANCELLED;
     if (!was_over) return NULL;
     for (int i = 0; i < LOOK_COLUMN_COUNT; i++) {
-        if (i != LOOK_has_dependents && c->was[i] != c->is[i])
+        if (i != LOOK_has_dependents && c->was[i] != c->is[i]) {
             return "I7: it changed after its end";
+        }
     }
     bool is_same = memcmp(c->before->payload_hashes, c->after->payload_hashes,
                           sizeof c->before->payload_hashes) == 0;
@@ -362,14 +369,16 @@ static const char *frozen_fault(const struct change *c)
 static const char *told_fault(const struct change *c)
 {
     const struct model *model = c->model;
-    if (c->is[LOOK_state] != (int64_t)model->state)
+    if (c->is[LOOK_state] != (int64_t)model->state) {
         return "I4: its state is not that of its last event";
+    }
     if (c->is[LOOK_epoch] != model->epoch) return "its epoch is not that of its last event";
     if (c->is[LOOK_retries] != model->retries) return "its retries are not those of its last event";
     if (c->is[LOOK_sequence] != model->sequence) return "I4: it counts other events than there are";
     if (c->is[LOOK_crashes_in_row] != model->crashes) return "its crashes were not counted right";
-    if (c->is[LOOK_control] != (int64_t)model->control)
+    if (c->is[LOOK_control] != (int64_t)model->control) {
         return "a request to its holder is not as told";
+    }
     if (c->is[LOOK_version] < model->version) return "its version is behind its last event's";
     if (c->is[LOOK_attempt_end_at_ms] != model->attempt_end_at_ms) {
         return "its attempt ends at another time than its time-out says";
@@ -396,10 +405,12 @@ static const char *beside_fault(const struct change *c)
     if (c->after->checkpoints < least) return "promise 1: an acknowledged checkpoint is gone";
     if (c->after->checkpoints > most) return "a checkpoint was saved twice";
     if (c->after->logs < model->logs_sure) return "promise 1: an acknowledged log line is gone";
-    if (c->after->logs > model->logs_sure + model->logs_maybe)
+    if (c->after->logs > model->logs_sure + model->logs_maybe) {
         return "a log line was written twice";
-    if (model->state != PAWL_TASK_COMPLETED || model->outcome == NULL || model->is_outcome_unsure)
+    }
+    if (model->state != PAWL_TASK_COMPLETED || model->outcome == NULL || model->is_outcome_unsure) {
         return NULL;
+    }
     const struct pawl_command *command = &model->outcome->command;
     if (command->kind != PAWL_COMMAND_COMPLETE) return NULL;
     uint64_t want = command->ask.result.len == 0 ? 0 : look_hash(command->ask.result);
@@ -450,8 +461,7 @@ static void check_changes(struct sim *sim)
     }
 }
 
-/* ---- What was asked in this move --------------------------------------------------------------
- */
+/* ---- What was asked in this move ----------------------------------------------------------- */
 
 static void count_beside(struct model *model, const struct sent *sent)
 {
@@ -469,8 +479,9 @@ static void count_beside(struct model *model, const struct sent *sent)
     case PAWL_COMMAND_COMPLETE:
     case PAWL_COMMAND_FAIL:
     case PAWL_COMMAND_RELEASE:
-        if (sent->call->command.has_fence && (is_maybe || sent->code == PAWL_LEASE_LOST))
+        if (sent->call->command.has_fence && (is_maybe || sent->code == PAWL_LEASE_LOST)) {
             model->lates_maybe++;
+        }
         break;
     default:
         break;
@@ -514,8 +525,7 @@ static void spread_causes(struct sim *sim)
     }
 }
 
-/* ---- The store as a whole ---------------------------------------------------------------------
- */
+/* ---- The store as a whole ------------------------------------------------------------------ */
 
 static void find_now(struct sim *sim)
 {
@@ -593,8 +603,7 @@ static void check_consumers(struct sim *sim)
     }
 }
 
-/* ---- Timers -----------------------------------------------------------------------------------
- */
+/* ---- Timers -------------------------------------------------------------------------------- */
 
 static int64_t next_due(const struct look *look)
 {
@@ -611,8 +620,9 @@ static void check_timers(struct sim *sim)
 {
     enum { DUE_ENOUGH = 400, CLOCK_MS = 3 };
     const struct look *look = sim->after;
-    if (sim->stepped == NULL || !sim->stepped->has_timers || sim->had_fault || sim->was_killed)
+    if (sim->stepped == NULL || !sim->stepped->has_timers || sim->had_fault || sim->was_killed) {
         return;
+    }
     if (!sim->is_now_known || look->task_count >= DUE_ENOUGH) return;
     int64_t due = next_due(look);
     if (due <= sim->now_low_ms) {
@@ -635,8 +645,7 @@ static void check_timers(struct sim *sim)
     }
 }
 
-/* ---- A move -----------------------------------------------------------------------------------
- */
+/* ---- A move -------------------------------------------------------------------------------- */
 
 static void keep_unknown(struct sim *sim, bool has_committed)
 {
@@ -687,8 +696,7 @@ void judge_move(struct sim *sim)
     keep_unknown(sim, has_committed);
 }
 
-/* ---- The end ----------------------------------------------------------------------------------
- */
+/* ---- The end ------------------------------------------------------------------------------- */
 
 /* Whether a task that is not finished may stay so when nobody does anything any more. */
 static bool may_rest(const struct sim *sim, const struct look *look, const struct look_task *task)
@@ -742,6 +750,7 @@ void judge_end(struct sim *sim)
     int64_t without = looker_number(
         &sim->looker,
         "SELECT count(*) FROM task t WHERE NOT EXISTS (SELECT 1 FROM event WHERE task = t.key)");
-    if (sim_holds(sim) && cut + without > 0)
+    if (sim_holds(sim) && cut + without > 0) {
         sim_fault(sim, "I4: events are gone that are to be kept");
+    }
 }

@@ -75,8 +75,9 @@ static void fail(const struct looker *looker, const char *what)
 uint64_t look_hash(struct pawl_str text)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (size_t i = 0; i < text.len; i++)
+    for (size_t i = 0; i < text.len; i++) {
         hash = (hash ^ (unsigned char)text.ptr[i]) * UINT64_C(0x100000001b3);
+    }
     return hash;
 }
 

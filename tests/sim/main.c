@@ -63,8 +63,7 @@ static void on_death(int number)
     raise(number);
 }
 
-/* ---- One seed ---------------------------------------------------------------------------------
- */
+/* ---- One seed ------------------------------------------------------------------------------ */
 
 static int run_alone(const struct asked *asked, FILE *story)
 {
@@ -105,8 +104,9 @@ static void show_failure(uint64_t seed)
     printf("\nseed %" PRIu64 " fails; the end of its timeline (all of it: pawl_sim --seed %" PRIu64
            "):\n",
            seed, seed);
-    for (int i = count > TAIL_LINES ? count - TAIL_LINES : 0; i < count; i++)
+    for (int i = count > TAIL_LINES ? count - TAIL_LINES : 0; i < count; i++) {
         printf("%s", lines[i % TAIL_LINES]);
+    }
     if (WIFSIGNALED(status)) {
         printf("seed %" PRIu64 ": the process was ended by signal %d (%s)\n", seed,
                WTERMSIG(status),
@@ -114,8 +114,7 @@ static void show_failure(uint64_t seed)
     }
 }
 
-/* ---- Many seeds -------------------------------------------------------------------------------
- */
+/* ---- Many seeds ---------------------------------------------------------------------------- */
 
 static int run_share(const struct asked *asked, int number, struct board *board)
 {
@@ -187,8 +186,7 @@ static int run_many(const struct asked *asked)
     return has_failed ? 1 : 0;
 }
 
-/* ---- Arguments --------------------------------------------------------------------------------
- */
+/* ---- Arguments ----------------------------------------------------------------------------- */
 
 static bool parse(int argc, char **argv, struct asked *asked)
 {

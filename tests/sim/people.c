@@ -7,8 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- Acting -----------------------------------------------------------------------------------
- */
+/* ---- Acting -------------------------------------------------------------------------------- */
 
 static void bury_fence(struct sim *sim, const struct pawl_fence *fence)
 {
@@ -117,15 +116,15 @@ static void befall_workers(struct sim *sim)
         worker->held_count = 0;
         worker->claim = NULL;
         worker->generation++;
-        if (happens(sim, 500))
+        if (happens(sim, 500)) {
             worker->id = sim_text(sim, "w%d.%d", worker->number, worker->generation);
+        }
         sim_tell(sim, "worker %d crashes and comes back as %.*s", worker->number,
                  PAWL_STR_ARG(worker->id));
     }
 }
 
-/* ---- Preludes ---------------------------------------------------------------------------------
- */
+/* ---- Preludes ------------------------------------------------------------------------------ */
 
 static void make_dependents(struct sim *sim, struct engine *engine)
 {
@@ -225,22 +224,21 @@ void people_act(struct sim *sim, struct engine *engine)
     }
 }
 
-/* ---- Hearing ----------------------------------------------------------------------------------
- */
+/* ---- Hearing ------------------------------------------------------------------------------- */
 
 static void take_grant(struct sim *sim, struct worker *worker, const struct pawl_grant *grant)
 {
     int task = model_find(sim, grant->fence.task_id);
     if (task < 0 || !pawl_str_equal(grant->fence.owner, worker->id)) return;
     for (int i = 0; i < worker->held_count; i++) {
-        if (worker->held[i].task == task && worker->held[i].fence.epoch == grant->fence.epoch)
+        if (worker->held[i].task == task && worker->held[i].fence.epoch == grant->fence.epoch) {
             return;
+        }
     }
     if (worker->held_count == SIM_GRANTS_MAX) return; /* forgotten: its lease will end */
     worker->held[worker->held_count++] = (struct held){
         .fence = {sim->models[task].id, worker->id, grant->fence.epoch},
         .task = task,
-        .end_at_ms = grant->lease_end_at_ms,
     };
 }
 
@@ -252,16 +250,18 @@ static void hear_one(struct sim *sim, const struct sent *sent)
     if (worker == NULL) return;
     switch (command->kind) {
     case PAWL_COMMAND_CLAIM:
-        for (size_t i = 0; is_ok && i < sent->claimed.count; i++)
+        for (size_t i = 0; is_ok && i < sent->claimed.count; i++) {
             take_grant(sim, worker, &sent->claimed.grants[i]);
+        }
         break;
     case PAWL_COMMAND_START:
         if (is_ok) take_grant(sim, worker, &sent->grant);
         break;
     case PAWL_COMMAND_RENEW:
         for (size_t i = 0; is_ok && i < command->ask.renew.count; i++) {
-            if (sent->renewals[i].code != PAWL_OK)
+            if (sent->renewals[i].code != PAWL_OK) {
                 drop_held(sim, worker, &command->ask.renew.fences[i]);
+            }
         }
         break;
     case PAWL_COMMAND_COMPLETE:
@@ -291,8 +291,7 @@ void people_hear(struct sim *sim)
     }
 }
 
-/* ---- Good behaviour ---------------------------------------------------------------------------
- */
+/* ---- Good behaviour ------------------------------------------------------------------------ */
 
 void people_resume_queues(struct sim *sim, struct engine *engine)
 {

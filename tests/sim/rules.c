@@ -55,8 +55,9 @@ static const char *lease_fault(const struct rows *r)
                                                 LOOK_control,
                                                 LOOK_control_deadline_at_ms};
     for (size_t i = 0; i < sizeof of_lease / sizeof *of_lease; i++) {
-        if (of(r, of_lease[i]) != 0)
+        if (of(r, of_lease[i]) != 0) {
             return "I1: something of a lease is left though it does not run";
+        }
     }
     return NULL;
 }
@@ -69,8 +70,9 @@ static const char *rank_fault(const struct rows *r)
     if (is_ready && rank < 0) return "it may be claimed and has no rank";
     if (!is_ready && rank >= 0) return "it has a rank and may not be claimed";
     if (rank < 0) return NULL;
-    if (rank >> PAWL_RANK_TIME_BITS != PAWL_PRIORITY_MAX - of(r, LOOK_priority))
+    if (rank >> PAWL_RANK_TIME_BITS != PAWL_PRIORITY_MAX - of(r, LOOK_priority)) {
         return "its rank tells another priority";
+    }
     if ((rank & PAWL_RANK_TIME_MASK) > r->look->now_ms) return "its rank tells a time to come";
     return NULL;
 }
@@ -86,8 +88,9 @@ static int64_t awaited_at(const struct rows *r)
         }
         return at;
     }
-    if (is(r, PAWL_TASK_QUEUED) && of(r, LOOK_open_dependencies) == 0)
+    if (is(r, PAWL_TASK_QUEUED) && of(r, LOOK_open_dependencies) == 0) {
         return of(r, LOOK_ready_at_ms);
+    }
     return 0;
 }
 
@@ -108,10 +111,12 @@ static const char *due_fault(const struct rows *r)
 static const char *end_fault(const struct rows *r)
 {
     bool ends = is_terminal(of(r, LOOK_state));
-    if (ends != (of(r, LOOK_finished_at_ms) != 0))
+    if (ends != (of(r, LOOK_finished_at_ms) != 0)) {
         return "a finish time is for terminal states alone";
-    if (is(r, PAWL_TASK_COMPLETED) && of(r, LOOK_progress) != 100000)
+    }
+    if (is(r, PAWL_TASK_COMPLETED) && of(r, LOOK_progress) != 100000) {
         return "I7: COMPLETED below 100 percent";
+    }
     if (is(r, PAWL_TASK_COMPLETED) && r->task->payload_lens[PAWL_PAYLOAD_ERROR] > 0) {
         return "COMPLETED, and an error is left";
     }
@@ -125,10 +130,12 @@ static const char *count_fault(const struct rows *r)
 {
     const struct look_task *task = r->task;
     enum { INPUT = PAWL_PAYLOAD_INPUT, GOAL = PAWL_PAYLOAD_GOAL, METADATA = PAWL_PAYLOAD_METADATA };
-    if (of(r, LOOK_open_dependencies) != task->open_dependencies)
+    if (of(r, LOOK_open_dependencies) != task->open_dependencies) {
         return "open dependencies are not as counted";
-    if (of(r, LOOK_payloads) != task->payload_bits)
+    }
+    if (of(r, LOOK_payloads) != task->payload_bits) {
         return "payload bits do not tell the payloads there are";
+    }
     /* an edited input leaves what lies beside it counted as large as it may be */
     int64_t bytes =
         task->payload_lens[INPUT] + task->payload_lens[GOAL] + task->payload_lens[METADATA];
@@ -137,15 +144,15 @@ static const char *count_fault(const struct rows *r)
         return "payload bytes are not as counted";
     }
     if (of(r, LOOK_checkpoint_count) != task->checkpoints) return "checkpoints are not as counted";
-    if (of(r, LOOK_checkpoint_bytes) != task->checkpoint_len)
+    if (of(r, LOOK_checkpoint_bytes) != task->checkpoint_len) {
         return "checkpoint bytes are not the latest's";
+    }
     if (of(r, LOOK_log_bytes) != task->log_bytes) return "log bytes are not as counted";
     if (task->lates > 8) return "more than 8 late results are kept";
     return NULL;
 }
 
-/* ---- Dependencies -----------------------------------------------------------------------------
- */
+/* ---- Dependencies -------------------------------------------------------------------------- */
 
 static bool is_going_on(const struct look *look, int64_t kind, int64_t task, int64_t before_cursor)
 {
@@ -188,8 +195,9 @@ static const char *dependency_fault(struct sim *sim, const struct look *look,
     if (is_bad_end(state) && task->at[LOOK_dependency_policy] != PAWL_DEPENDENCY_BLOCK) {
         return "its dependency has ended badly and its policy was not applied";
     }
-    if (is_bad_end(state) && task->at[LOOK_blocked_by] == 0)
+    if (is_bad_end(state) && task->at[LOOK_blocked_by] == 0) {
         return "its dependency has ended badly and it is not blocked";
+    }
     return NULL;
 }
 
@@ -198,8 +206,9 @@ static const char *block_fault(const struct rows *r)
     int64_t by = of(r, LOOK_blocked_by);
     if (by == 0) return NULL;
     if (is_terminal(of(r, LOOK_state))) return "it has ended and is blocked";
-    if (of(r, LOOK_dependency_policy) != PAWL_DEPENDENCY_BLOCK)
+    if (of(r, LOOK_dependency_policy) != PAWL_DEPENDENCY_BLOCK) {
         return "its policy is not to be blocked";
+    }
     int on = look_find(r->look, by);
     if (on < 0) return "it is blocked by a task that does not exist";
     if (is_bad_end(r->look->tasks[on].at[LOOK_state])) return NULL;
@@ -208,8 +217,7 @@ static const char *block_fault(const struct rows *r)
                : "it is blocked by a task that can complete";
 }
 
-/* ---- All --------------------------------------------------------------------------------------
- */
+/* ---- All ----------------------------------------------------------------------------------- */
 
 static const char *task_fault(const struct rows *r)
 {
@@ -235,7 +243,8 @@ void rules_check(struct sim *sim, const struct look *look)
         const struct look_dependency *dependency = &look->dependencies[i];
         const char *fault = dependency_fault(sim, look, dependency);
         int at = model_find_key(sim, dependency->task);
-        if (fault != NULL)
+        if (fault != NULL) {
             sim_fault(sim, "%s: %s", at < 0 ? "?" : model_name(sim, &sim->models[at]), fault);
+        }
     }
 }

@@ -11,12 +11,10 @@
 
 enum {
     ARENA_BYTES_MAX = 64 * 1024 * 1024,
-    CALM_MOVES_MAX = 3000,
     CALM_QUIET_MOVES = 3, /* nothing to do and nothing due for so many: it is over */
 };
 
-/* ---- Chance -----------------------------------------------------------------------------------
- */
+/* ---- Chance -------------------------------------------------------------------------------- */
 
 uint64_t chance_next(struct chance *chance)
 {
@@ -36,8 +34,7 @@ bool chance_of(struct chance *chance, int permille)
     return permille > 0 && chance_from(chance, 1, 1000) <= permille;
 }
 
-/* ---- Telling ----------------------------------------------------------------------------------
- */
+/* ---- Telling ------------------------------------------------------------------------------- */
 
 struct pawl_str sim_text(struct sim *sim, const char *format, ...)
 {
@@ -80,13 +77,13 @@ void sim_tell_under_way(struct ground *ground)
     if (sim == NULL || sim->options->story == NULL) return;
     sim_tell(sim, "under way when it died, on engine %d:",
              sim->stepped == NULL ? -1 : sim->stepped->number);
-    for (int i = 0; i < sim->sent_count; i++)
+    for (int i = 0; i < sim->sent_count; i++) {
         sim_tell(sim, "  %s", call_text(sim, sim->sent[i].call));
+    }
     fflush(sim->options->story);
 }
 
-/* ---- The swarm --------------------------------------------------------------------------------
- */
+/* ---- The swarm ----------------------------------------------------------------------------- */
 
 /* Most runs have only some of the faults, and none of them all: what one hides another shows. */
 static int rate(struct chance *chance, int exists, int max)
@@ -159,8 +156,7 @@ static void pick_swarm(struct sim *sim)
     if (sim->options->cuts_power) swarm->power += 60;
 }
 
-/* ---- Time -------------------------------------------------------------------------------------
- */
+/* ---- Time ---------------------------------------------------------------------------------- */
 
 /* An instant at which something of a task changes by itself, by the run's clock, or now. */
 static int64_t any_instant(struct sim *sim)
@@ -198,8 +194,7 @@ static void pass_time(struct sim *sim)
     world_advance(sim, to);
 }
 
-/* ---- The program ------------------------------------------------------------------------------
- */
+/* ---- The program --------------------------------------------------------------------------- */
 
 static void play(struct sim *sim)
 {
@@ -232,8 +227,9 @@ static int64_t next_of_all(const struct sim *sim)
 /* Each engine has a turn, so that all of them know what comes next. */
 static void let_all_step(struct sim *sim)
 {
-    for (int i = 0; i < sim->swarm.engines && sim_holds(sim); i++)
+    for (int i = 0; i < sim->swarm.engines && sim_holds(sim); i++) {
         world_step(sim, &sim->engines[i]);
+    }
 }
 
 static void calm_down(struct sim *sim)
@@ -246,7 +242,7 @@ static void calm_down(struct sim *sim)
     people_resume_queues(sim, &sim->engines[0]);
     world_step(sim, &sim->engines[0]);
     int quiet = 0;
-    for (int i = 0; i < CALM_MOVES_MAX && sim_holds(sim) && quiet < CALM_QUIET_MOVES; i++) {
+    while (sim_holds(sim) && quiet < CALM_QUIET_MOVES && sim->call_count < SIM_CALLS_MAX - 100) {
         bool had_work = people_work(sim, &sim->engines[0]);
         world_step(sim, &sim->engines[0]);
         if (had_work || sim->workers[0].held_count > 0) {
@@ -262,13 +258,13 @@ static void calm_down(struct sim *sim)
             world_advance(sim, next);
         }
     }
-    if (sim_holds(sim) && quiet < CALM_QUIET_MOVES)
+    if (sim_holds(sim) && quiet < CALM_QUIET_MOVES) {
         sim_fault(sim, "everybody behaves, and it does not come to rest");
+    }
     if (sim_holds(sim)) judge_end(sim);
 }
 
-/* ---- All --------------------------------------------------------------------------------------
- */
+/* ---- All ----------------------------------------------------------------------------------- */
 
 static void hash_rows(struct sim *sim)
 {
@@ -278,10 +274,12 @@ static void hash_rows(struct sim *sim)
     pawl_hasher_add_int64(&sim->hasher, look->now_ms);
     for (int i = 0; i < look->task_count; i++) {
         const struct look_task *task = &look->tasks[i];
-        for (int c = 0; c < LOOK_COLUMN_COUNT; c++)
+        for (int c = 0; c < LOOK_COLUMN_COUNT; c++) {
             pawl_hasher_add_int64(&sim->hasher, task->at[c]);
-        for (int p = 0; p < 8; p++)
+        }
+        for (int p = 0; p < 8; p++) {
             pawl_hasher_add_int64(&sim->hasher, (int64_t)task->payload_hashes[p]);
+        }
         pawl_hasher_add_int64(&sim->hasher, task->lates);
     }
 }

@@ -2,13 +2,16 @@
  * virtual time, with faults; and an oracle that looks at everything after every step. One seed
  * names one run.
  *
- *   disk    a disk in memory that can fail, die half-way and lose what was not synced
- *   look    everything that is stored, read with plain SQL
- *   world   clocks, engines, kills, the step with its fault
- *   people  who asks what: the random program of a run
- *   judge   the oracle: was each change allowed, is each answer true, is nothing lost
- *   rules   what holds of the stored rows at any time
- *   run     the whole: a program with faults, then quiet, then everything that can end has ended */
+ *   disk     a disk in memory that can fail, die half-way and lose what was not synced
+ *   bell     how engines hear of each other
+ *   look     everything that is stored, read with plain SQL
+ *   world    clocks, engines, kills, the step with its fault
+ *   people   who asks when and hears what; asks: the calls themselves; consume: events read
+ *   calls    a call on its way, and as a line of the timeline
+ *   judge    the oracle: is there a cause for each change, is nothing lost
+ *   events   whether each event was allowed; answers: whether each answer is true
+ *   rules    what holds of the stored rows at any time
+ *   run      the whole: a program with faults, then quiet, then all that can end has ended */
 #ifndef PAWL_TESTS_SIM_SIM_H
 #define PAWL_TESTS_SIM_SIM_H
 
@@ -43,8 +46,7 @@ enum {
 #define SIM_LEASE_MS     INT64_C(1000) /* of claims and queues that name none */
 #define SIM_WALL_BASE_MS INT64_C(1800000000000)
 
-/* ---- Chance -----------------------------------------------------------------------------------
- */
+/* ---- Chance -------------------------------------------------------------------------------- */
 
 struct chance {
     uint64_t state;
@@ -54,8 +56,7 @@ uint64_t chance_next(struct chance *chance);
 int64_t chance_from(struct chance *chance, int64_t min, int64_t max);
 bool chance_of(struct chance *chance, int permille);
 
-/* ---- What a run is made of --------------------------------------------------------------------
- */
+/* ---- What a run is made of ----------------------------------------------------------------- */
 
 enum action {
     ACT_ADD,
@@ -172,7 +173,6 @@ struct sent {
 struct held { /* what a worker believes to hold, or has held */
     struct pawl_fence fence;
     int task;
-    int64_t end_at_ms;
 };
 
 struct worker {
@@ -375,8 +375,7 @@ void sim_tell(struct sim *sim, const char *format, ...) __attribute__((format(pr
 struct pawl_str sim_text(struct sim *sim, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- world.c ----------------------------------------------------------------------------------
- */
+/* ---- world.c ------------------------------------------------------------------------------- */
 
 void world_open(struct sim *sim, struct ground *ground);
 void world_close(struct sim *sim);
@@ -395,8 +394,7 @@ struct engine *world_engine(struct sim *sim);
 void world_open_engine(struct sim *sim, struct engine *engine);
 void world_kill(struct sim *sim, struct engine *engine);
 
-/* ---- calls.c ----------------------------------------------------------------------------------
- */
+/* ---- calls.c ------------------------------------------------------------------------------- */
 
 /* A new call of this kind, to be filled. */
 struct call *call_make(struct sim *sim, enum pawl_command_kind kind, int worker);
@@ -408,8 +406,7 @@ const char *call_text(struct sim *sim, const struct call *call);
 void call_tell_answer(struct sim *sim, const struct engine *engine, const struct sent *sent);
 void call_forget_sent(struct sim *sim);
 
-/* ---- people.c ---------------------------------------------------------------------------------
- */
+/* ---- people.c ------------------------------------------------------------------------------ */
 
 void people_open(struct sim *sim);
 /* One or more calls, sent to this engine. */
@@ -422,8 +419,7 @@ void people_hear(struct sim *sim);
 bool people_work(struct sim *sim, struct engine *engine);
 void people_resume_queues(struct sim *sim, struct engine *engine);
 
-/* ---- judge.c, events.c, answers.c, rules.c -----------------------------------------------------
- */
+/* ---- judge.c, events.c, answers.c, rules.c ------------------------------------------------- */
 
 /* After a move: looks, and holds everything against what may be. */
 void judge_move(struct sim *sim);

@@ -46,8 +46,9 @@ TEST("the simulation holds for 300 seeds")
     enum { SEEDS = 300 };
     static struct lab lab;
     lab_open(&lab);
-    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         (void)run(&lab, &(struct sim_options){.seed = seed});
+    }
     lab_close(&lab);
 }
 
@@ -76,8 +77,9 @@ TEST("a seed names a run: played again it gives the same answers and the same ro
     static struct lab lab;
     uint64_t hashes[SEEDS];
     lab_open(&lab);
-    for (uint64_t i = 0; i < SEEDS; i++)
+    for (uint64_t i = 0; i < SEEDS; i++) {
         hashes[i] = run(&lab, &(struct sim_options){.seed = FIRST + i}).hash;
+    }
     /* in another order, and beside a timeline: neither may matter */
     FILE *story = fopen("/dev/null", "we");
     CHECK(story != NULL);

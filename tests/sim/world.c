@@ -18,8 +18,7 @@ enum {
     CLOCK_READS_MS_MAX = 3,
 };
 
-/* ---- The outside world of an engine -----------------------------------------------------------
- */
+/* ---- The outside world of an engine -------------------------------------------------------- */
 
 static void pass_a_moment(struct sim *sim)
 {
@@ -66,8 +65,7 @@ static void new_boot(struct sim *sim)
     sim->boot_began_ms = sim->now_ms - chance_from(&sim->chance, 1000, 60000);
 }
 
-/* ---- Faults at statements ---------------------------------------------------------------------
- */
+/* ---- Faults at statements ------------------------------------------------------------------ */
 
 /* Answers that have left before the death are promises. */
 static void note_answers(struct sim *sim)
@@ -156,8 +154,9 @@ void world_plan_fault(struct sim *sim)
         if (!chance_of(&sim->chance, faults[i].permille)) continue;
         sim->plan.kind = faults[i].kind;
         sim->plan.at = (int)chance_from(&sim->chance, 1, faults[i].at_max);
-        if (chance_of(&sim->chance, 500))
+        if (chance_of(&sim->chance, 500)) {
             sim->plan.at = (sim->plan.at + 3) / 4; /* early ones more often */
+        }
         sim->plan.code = chance_of(&sim->chance, 300) ? PAWL_BUSY : PAWL_IO;
         return;
     }
@@ -189,8 +188,7 @@ static void arm_disk(struct sim *sim)
     }
 }
 
-/* ---- Engines ----------------------------------------------------------------------------------
- */
+/* ---- Engines ------------------------------------------------------------------------------- */
 
 void world_open_engine(struct sim *sim, struct engine *engine)
 {
@@ -230,8 +228,9 @@ static void bury(struct sim *sim, struct engine *engine)
     engine->is_dead = false;
     engine->opens_at_ms = sim->now_ms + chance_from(&sim->chance, 0, 1500);
     bool has_others = false;
-    for (int i = 0; i < sim->swarm.engines; i++)
+    for (int i = 0; i < sim->swarm.engines; i++) {
         has_others = has_others || sim->engines[i].pawl != NULL;
+    }
     if (!has_others && sim->looker.db != NULL) {
         looker_close(&sim->looker); /* it is a process too: now the log has to be recovered */
         looker_open(&sim->looker, sim->path);
@@ -275,14 +274,14 @@ struct engine *world_engine(struct sim *sim)
     int first = (int)chance_from(&sim->chance, 0, sim->swarm.engines - 1);
     for (int i = 0; i < sim->swarm.engines; i++) {
         struct engine *engine = &sim->engines[(first + i) % sim->swarm.engines];
-        if (engine->pawl != NULL && (engine->frozen_until_ms <= sim->now_ms || sim->is_calm))
+        if (engine->pawl != NULL && (engine->frozen_until_ms <= sim->now_ms || sim->is_calm)) {
             return engine;
+        }
     }
     return NULL;
 }
 
-/* ---- The step ---------------------------------------------------------------------------------
- */
+/* ---- The step ------------------------------------------------------------------------------ */
 
 static bool all_answered(const struct sim *sim)
 {
@@ -368,8 +367,7 @@ void world_step(struct sim *sim, struct engine *engine)
     call_forget_sent(sim);
 }
 
-/* ---- Time -------------------------------------------------------------------------------------
- */
+/* ---- Time ---------------------------------------------------------------------------------- */
 
 static struct engine *next_timer(struct sim *sim, int64_t to_ms)
 {
@@ -445,8 +443,7 @@ void world_happen(struct sim *sim)
     }
 }
 
-/* ---- Beginning and end ------------------------------------------------------------------------
- */
+/* ---- Beginning and end --------------------------------------------------------------------- */
 
 static void copy_out(struct disk *disk, const char *name, struct disk_bytes *out)
 {
