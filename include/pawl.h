@@ -550,12 +550,12 @@ struct pawl_task {
     int32_t retries;
     int32_t recoveries;
     int32_t max_retries;
-    int64_t version;
+    int64_t version;          /* raised by whatever can be seen changing, but for a renewed lease end */
     int64_t epoch;
     struct pawl_str owner;    /* empty unless RUNNING or RECOVERY_PENDING */
     int64_t lease_end_at_ms;
     int64_t lease_ms;
-    int64_t next_retry_at_ms; /* not given out before */
+    int64_t next_retry_at_ms; /* not given out before; stays when it has passed, until it is given out */
     int64_t timeout_ms;
     int64_t created_at_ms;
     int64_t updated_at_ms;

@@ -84,8 +84,13 @@ TEST_EACH_STORE(
     CHECK(pawl_str_equal(child, blocked.tasks[0].id));
     CHECK_EQ(0, lab_claim(lab, CLAIM(.worker_id = W)).count);
 
+    int64_t version = task.version;
+    lab_pass(lab, 3);
     check_ok(lab, pawl_task_resume(lab->pawl, parent[0], NULL, NULL, &lab->err));
-    CHECK_STR("", lab_get(lab, child).blocked_by);
+    task = lab_get(lab, child);
+    CHECK_STR("", task.blocked_by);
+    CHECK_EQ(version + 1, task.version);
+    CHECK_EQ(lab_get(lab, parent[0]).updated_at_ms, task.updated_at_ms);
     CHECK_EQ(0, lab_list(lab, LIST(.is_blocked = true)).count);
     check_ok(lab, pawl_task_complete(lab->pawl, parent[0], NO_TEXT, NULL, &lab->err));
     struct pawl_claimed claimed = lab_claim(lab, CLAIM(.worker_id = W));
@@ -119,8 +124,10 @@ TEST_EACH_STORE("T-115 policy ignore: a dependency that can no longer complete c
     kill_task(lab, parents[0]);
     CHECK_EQ(1, lab_get(lab, child).open_dependencies);
     CHECK_STR("", lab_get(lab, child).blocked_by);
+    int64_t version = lab_get(lab, child).version;
     check_ok(lab, pawl_task_cancel(lab->pawl, parents[1], false, NULL, &lab->err));
     CHECK_EQ(0, lab_get(lab, child).open_dependencies);
+    CHECK_EQ(version + 1, lab_get(lab, child).version);
     CHECK_EQ(1, lab_claim(lab, CLAIM(.worker_id = W)).count);
 }
 
@@ -285,3 +292,49 @@ TEST_EACH_STORE("a continuation that was left behind is finished by the next han
 }
 
 TEST_MAIN()
+
+TEST_EACH_STORE("whatever a reader sees changing of a dependent raises version and updated_at_ms")
+{
+    lab_open(lab);
+    struct pawl_str parents[] = {lab_add(lab, NEW()), lab_add(lab, NEW())};
+    struct pawl_str child = add_child(lab, parents, 2, PAWL_DEPENDENCY_BLOCK);
+    for (size_t i = 0; i < COUNT_OF(parents); i++) {
+        struct pawl_task before = lab_get(lab, child);
+        lab_pass(lab, 5);
+        check_ok(lab, pawl_task_complete(lab->pawl, parents[i], NO_TEXT, NULL, &lab->err));
+        struct pawl_task after = lab_get(lab, child);
+        CHECK_EQ(before.open_dependencies - 1, after.open_dependencies);
+        CHECK_EQ(before.version + 1, after.version);
+        CHECK_EQ(lab_get(lab, parents[i]).updated_at_ms, after.updated_at_ms);
+        /* who has read it before is told */
+        CHECK_REFUSED(PAWL_CONFLICT,
+                      pawl_task_cancel(lab->pawl, child, false,
+                                       CHANGE(.expected_version = before.version), &lab->err));
+    }
+}
+
+TEST_EACH_STORE(
+    "the deadline of a pause that passes raises the version, the end of a deferral nothing")
+{
+    lab_open(lab);
+    struct pawl_str held = lab_add(lab, NEW());
+    struct pawl_fence fence = lab_start(lab, held, "w");
+    struct pawl_renewal renewal;
+    check_ok(lab, pawl_lease_renew(lab->pawl, &fence, 1, 3 * 60 * SECOND_MS, &renewal, &lab->err));
+    check_ok(lab, pawl_task_pause(lab->pawl, held, NULL, &lab->err));
+    struct pawl_str deferred = lab_add(lab, NEW(.delay_ms = 1000));
+    struct pawl_task asked = lab_get(lab, held);
+    struct pawl_task waits = lab_get(lab, deferred);
+    CHECK(asked.control_deadline_at_ms != 0);
+    lab_pass(lab, 61 * SECOND_MS);
+    struct pawl_task task = lab_get(lab, held);
+    CHECK_EQ(PAWL_TASK_RUNNING, task.state);
+    CHECK_EQ(0, task.control_deadline_at_ms);
+    CHECK_EQ(asked.version + 1, task.version);
+    task = lab_get(lab, deferred);
+    CHECK_EQ(1, lab_list(lab, LIST(.is_ready = true)).count);
+    CHECK_EQ(waits.version, task.version);
+    CHECK(task.next_retry_at_ms != 0);
+    lab_start(lab, deferred, "w");
+    CHECK_EQ(0, lab_get(lab, deferred).next_retry_at_ms);
+}

@@ -300,8 +300,9 @@ TEST_EACH_STORE(
     CHECK_NEAR(4000, at_boot_ms - atomic_load(&lab->world.boot_ms),
                lab->store == LAB_SQLITE ? 0 : 1000);
     CHECK(lab_get(lab, id).next_retry_at_ms != 0);
+    CHECK_EQ(0, lab_list(lab, LIST(.is_ready = true)).count);
     lab_pass(lab, 4000);
-    CHECK_EQ(0, lab_get(lab, id).next_retry_at_ms);
+    CHECK_EQ(1, lab_list(lab, LIST(.is_ready = true)).count);
     check_ok(lab, pawl_step(lab->pawl, &at_boot_ms, NULL));
     CHECK_EQ(INT64_MAX, at_boot_ms);
     check_ok(lab, pawl_step(lab->pawl, NULL, NULL));

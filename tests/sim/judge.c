@@ -257,6 +257,43 @@ static bool has_passed(const struct change *c, int64_t at_ms)
     return at_ms != 0 && (!c->sim->is_now_known || at_ms <= c->sim->now_high_ms);
 }
 
+/* What a reader can see of a row: none of it changes under one version. A renewal moves the lease
+ * end alone. */
+static const char *version_fault(const struct change *c)
+{
+    static const enum look_column seen[] = {
+        LOOK_state,
+        LOOK_epoch,
+        LOOK_owner,
+        LOOK_retries,
+        LOOK_recoveries,
+        LOOK_ready_at_ms,
+        LOOK_updated_at_ms,
+        LOOK_started_at_ms,
+        LOOK_finished_at_ms,
+        LOOK_progress,
+        LOOK_progress_epoch,
+        LOOK_control,
+        LOOK_open_dependencies,
+        LOOK_control_deadline_at_ms,
+        LOOK_blocked_by,
+    };
+    bool is_same = c->is[LOOK_version] == c->was[LOOK_version];
+    for (size_t i = 0; i < sizeof seen / sizeof *seen && is_same; i++) {
+        if (differs(c, seen[i]))
+            return "something that is seen of it changed under the same version";
+    }
+    bool is_older = c->is[LOOK_updated_at_ms] < c->was[LOOK_updated_at_ms];
+    return is_older ? "it was touched earlier than before" : NULL;
+}
+
+/* Moves that are told of by another task's events, or by none. */
+static bool is_touched(const struct change *c)
+{
+    return differs(c, LOOK_open_dependencies) || differs(c, LOOK_blocked_by) ||
+           differs(c, LOOK_control_deadline_at_ms);
+}
+
 /* What a row may not do without an event of its own. */
 static const char *silent_fault(const struct change *c)
 {
@@ -273,7 +310,7 @@ static const char *silent_fault(const struct change *c)
     for (size_t i = 0; i < sizeof with_events / sizeof *with_events; i++) {
         if (differs(c, with_events[i])) return "it moved without an event";
     }
-    bool is_noted = may(c, KIND(PROGRESS) | KIND(CHECKPOINT));
+    bool is_noted = may(c, KIND(PROGRESS) | KIND(CHECKPOINT)) || is_touched(c);
     if (differs(c, LOOK_version) && !is_noted) return "its version changed without an event";
     if (differs(c, LOOK_updated_at_ms) && !is_noted) return "it was touched without an event";
     if (differs(c, LOOK_lease_end_at_ms) && !may(c, KIND(RENEW))) {
@@ -387,8 +424,8 @@ static const char *told_fault(const struct change *c)
         !pawl_str_equal(look_worker_id(c->sim->after, c->is[LOOK_owner]), model->owner)) {
         return "its owner is not who started it";
     }
-    if (model->events > 0 && !may(c, KIND(PROGRESS) | KIND(CHECKPOINT)) &&
-        c->is[LOOK_version] != model->version) {
+    bool may_grow = may(c, KIND(PROGRESS) | KIND(CHECKPOINT)) || c->before == NULL || is_touched(c);
+    if (model->events > 0 && !may_grow && c->is[LOOK_version] != model->version) {
         return "its version grew beyond its last event";
     }
     return NULL;
@@ -426,7 +463,8 @@ static const char *change_fault(const struct change *c)
     if (fault == NULL) fault = beside_fault(c);
     if (fault == NULL && c->before == NULL) return new_task_fault(c->sim, c->model, c->after);
     if (fault != NULL) return fault;
-    fault = frozen_fault(c);
+    fault = version_fault(c);
+    if (fault == NULL) fault = frozen_fault(c);
     if (fault == NULL) fault = loud_fault(c);
     if (fault == NULL && c->model->events == 0) fault = silent_fault(c);
     return fault;

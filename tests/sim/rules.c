@@ -65,11 +65,16 @@ static const char *lease_fault(const struct rows *r)
 static const char *rank_fault(const struct rows *r)
 {
     int64_t rank = of(r, LOOK_rank);
-    bool is_ready = is(r, PAWL_TASK_QUEUED) && of(r, LOOK_open_dependencies) == 0 &&
-                    of(r, LOOK_ready_at_ms) == 0;
-    if (is_ready && rank < 0) return "it may be claimed and has no rank";
-    if (!is_ready && rank >= 0) return "it has a rank and may not be claimed";
+    int64_t ready_at_ms = of(r, LOOK_ready_at_ms);
+    bool is_offered = is(r, PAWL_TASK_QUEUED) && of(r, LOOK_open_dependencies) == 0;
+    if (is_offered && ready_at_ms == 0 && rank < 0) return "it may be claimed and has no rank";
+    if ((!is_offered || ready_at_ms > r->look->now_ms) && rank >= 0) {
+        return "it has a rank and may not be claimed";
+    }
     if (rank < 0) return NULL;
+    if (ready_at_ms != 0 && (rank & PAWL_RANK_TIME_MASK) != ready_at_ms) {
+        return "its rank tells another time than its deferral";
+    }
     if (rank >> PAWL_RANK_TIME_BITS != PAWL_PRIORITY_MAX - of(r, LOOK_priority)) {
         return "its rank tells another priority";
     }
@@ -88,7 +93,8 @@ static int64_t awaited_at(const struct rows *r)
         }
         return at;
     }
-    if (is(r, PAWL_TASK_QUEUED) && of(r, LOOK_open_dependencies) == 0) {
+    bool is_ready = of(r, LOOK_rank) >= 0;
+    if (is(r, PAWL_TASK_QUEUED) && of(r, LOOK_open_dependencies) == 0 && !is_ready) {
         return of(r, LOOK_ready_at_ms);
     }
     return 0;

@@ -25,6 +25,8 @@ static void close_dependency(struct pawl_step *step, struct pawl_dependency_row 
     *done = *dependency;
     pawl_set_append(&step->set, PAWL_APPEND_DEPENDENCY_DONE, done);
     task->open_dependencies--;
+    pawl_task_touch(step, task);
+    if (task->state == PAWL_TASK_QUEUED) pawl_task_offer(step, task);
 }
 
 /* Another open dependency of the task that has ended badly; NULL if there is none (or the set is short). */
@@ -49,6 +51,7 @@ static void unblock(struct pawl_step *step, struct pawl_task_row *task, int64_t 
     if (task->blocked_by != by) return;
     const struct pawl_task_row *other = other_blocker(step, task->key, by);
     task->blocked_by = other == NULL ? 0 : other->key;
+    pawl_task_touch(step, task);
 }
 
 /* The dependency can no longer complete by itself. */
@@ -73,7 +76,6 @@ static void apply_policy(struct pawl_step *step, struct pawl_entry *entry,
         break;
     case PAWL_DEPENDENCY_IGNORE:
         close_dependency(step, dependency, task);
-        if (task->state == PAWL_TASK_QUEUED) pawl_task_offer(step, task);
         break;
     }
 }
@@ -90,9 +92,7 @@ static void tell_one(struct pawl_step *step, struct pawl_entry *entry,
     if (on->state != PAWL_TASK_COMPLETED && before->blocked_by != on->key) return;
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
     unblock(step, task, on->key);
-    if (on->state != PAWL_TASK_COMPLETED) return;
-    close_dependency(step, dependency, task);
-    if (task->state == PAWL_TASK_QUEUED) pawl_task_offer(step, task);
+    if (on->state == PAWL_TASK_COMPLETED) close_dependency(step, dependency, task);
 }
 
 /* A list of its own, which takes the place of the one that was read: what is closed here stays closed for

@@ -72,11 +72,11 @@ static void end_request(struct pawl_step *step, struct pawl_entry *entry)
     if (step->set.is_short) return;
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
     task->control_deadline_at_ms = 0;
+    pawl_task_touch(step, task);
     if (task->control != PAWL_CONTROL_CANCEL) return;
     pawl_task_move(task, PAWL_TASK_CANCELLED, PAWL_BY_ENGINE);
     pawl_task_raise_epoch(task);
     pawl_lease_clear(step, task);
-    pawl_task_touch(step, task);
     pawl_task_finish(step, entry, PAWL_EVENT_CANCELLED, PAWL_CAUSE_FORCED, none, reason);
 }
 

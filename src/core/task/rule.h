@@ -77,7 +77,8 @@ int64_t pawl_worker_key(struct pawl_step *step, struct pawl_str id);
 /* The id of a worker by key; empty if not loaded. */
 struct pawl_str pawl_worker_id(struct pawl_step *step, int64_t key);
 
-/* Counts a committed mutation. */
+/* Counts a committed mutation: whatever a reader can see changing raises the version, but for a lease end that
+ * is renewed. */
 void pawl_task_touch(struct pawl_step *step, struct pawl_task_row *task);
 
 /* Appends the event of a transition, last of all: it tells the row as it is now. note is cut to its limit. */
