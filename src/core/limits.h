@@ -27,10 +27,21 @@ enum {
     PAWL_SLICE_ROWS_MAX = 256,
     PAWL_SLICE_BYTES_MAX = 16 * 1024 * 1024,
     PAWL_PRUNED_AT_ONCE = 500, /* events */
+    PAWL_SLICES_AT_ONCE = 8,   /* of continuations, in one step: 2 000 rows, a few milliseconds */
+
+    /* PostgreSQL: lost races before the callers are told BUSY. Each loser waits for a winner, so that even
+     * some dozens of processes get through; what loses so often is no race. */
+    PAWL_RACES_MAX = 8,
 
     /* How long a caller waits for the continuations it caused, and for the turn. */
     PAWL_CONTINUING_MS_MAX = 5000,
     PAWL_TURN_WAIT_MS_MAX = 5000,
+
+    /* After a look or a step of the engine's own that has failed: often enough to be on time when the world is
+     * well again, seldom enough not to burden it while it is not. */
+    PAWL_ENGINE_PATIENCE_MS = 1000,
+    /* Notifications are hints, and there may be no bell: one looks so often besides. */
+    PAWL_ENGINE_LOOK_EVERY_MS = 1000,
 
     PAWL_CLAIM_QUEUES_MAX = 256, /* names of one claim: each is one walk of the ready index */
 
@@ -61,6 +72,14 @@ enum {
     /* rows that may have to go for one line of the largest size */
     PAWL_LOG_ROWS_DROPPED_MAX = (PAWL_LOG_LINE_BYTES_MAX + PAWL_LOG_ROW_BYTES) / PAWL_LOG_ROW_BYTES + 1,
 
+    /* Signs of life are written now and then alone: a claim or an acknowledgement should not cost a row more. */
+    PAWL_WORKER_SEEN_EVERY_MS = 60 * 1000,
+    PAWL_CONSUMER_SEEN_EVERY_MS = 3600 * 1000,
+
+    /* How far beyond a gap that closes the acknowledged ones are counted at once; the rest is met by the next
+     * acknowledgement, or by nobody's loss. */
+    PAWL_ACKNOWLEDGED_LOOKS_MAX = 64,
+
     PAWL_EVENTS_KEPT = 256,     /* of a task that lives on */
     PAWL_EVENT_NOTE_POINTS = 1024,
     PAWL_EXCERPT_POINTS = 60,   /* of a result or an error in a history detail */
@@ -74,10 +93,10 @@ enum {
 /* What of a rank is the ready time. */
 #define PAWL_RANK_TIME_MASK ((INT64_C(1) << PAWL_RANK_TIME_BITS) - 1)
 
-/* Delays are capped so that now + delay can never overflow, whatever a caller asks. */
 /* Consumers that have acknowledged nothing for so long, and hold others back, are dropped. */
 #define PAWL_CONSUMER_KEPT_MS (INT64_C(7) * 24 * 3600 * 1000)
 
+/* Delays are capped so that now + delay can never overflow, whatever a caller asks. */
 #define PAWL_DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
 
 static_assert(PAWL_STEP_COMMAND_BYTES_MAX + PAWL_STEP_CLAIM_BYTES_MAX + 2 * PAWL_PAYLOAD_BYTES_MAX <=

@@ -100,6 +100,12 @@ struct pawl_entry *pawl_set_task(struct pawl_set *set, int64_t key)
     return pawl_set_look(set, PAWL_LOOK_TASK, key, (struct pawl_str){0}, 0, 0);
 }
 
+int64_t pawl_set_key(struct pawl_set *set, enum pawl_look look, struct pawl_str text)
+{
+    const struct pawl_entry *entry = pawl_set_look(set, look, 0, text, 0, 0);
+    return entry == NULL || !entry->is_loaded || entry->row == NULL ? 0 : *(const int64_t *)entry->row;
+}
+
 static bool journal(struct pawl_set *set, struct pawl_entry *entry, size_t content_bytes)
 {
     struct pawl_undo *undo = pawl_arena_take(set->arena, sizeof *undo);

@@ -147,6 +147,10 @@ void *pawl_set_change(struct pawl_set *set, struct pawl_entry *entry);
 void pawl_set_put(struct pawl_set *set, enum pawl_look look, int64_t number, struct pawl_str text,
                   int64_t after, void *row);
 
+/* The key that a text stands for: TASK_ID, QUEUE_NAME, WORKER_ID, IDEMPOTENCY. 0 if there is none, or the set
+ * is short. */
+int64_t pawl_set_key(struct pawl_set *set, enum pawl_look look, struct pawl_str text);
+
 /* As put, for what follows from rows written elsewhere (TASK_ID, QUEUE_NAME, CHECKPOINT ...): found by later
  * commands of this step, not saved itself. */
 void pawl_set_know(struct pawl_set *set, enum pawl_look look, int64_t number, struct pawl_str text,

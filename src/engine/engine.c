@@ -148,7 +148,6 @@ static void arm_timer(const struct pawl *pawl, int64_t at_boot_ms)
 /* Sleeps until woken, rung, or due. Returns whether the bell has rung. */
 static bool sleep_until(struct pawl *pawl, int64_t at_boot_ms)
 {
-    enum { LOOK_MS = 1000 }; /* notifications are hints, and there may be no bell: look once a second besides */
     int bell = pawl->turn != NULL ? pawl_turn_bell_fd(pawl->turn) : pawl_store_bell_fd(pawl->store);
     struct pollfd waits[] = {
         {.fd = pawl->wake_fd, .events = POLLIN},
@@ -158,7 +157,7 @@ static bool sleep_until(struct pawl *pawl, int64_t at_boot_ms)
     };
     arm_timer(pawl, at_boot_ms);
     bool looks_anyway = (pawl->turn == NULL || bell < 0) && (pawl->parked.count > 0 || pawl->has_timers);
-    int got = poll(waits, 4, looks_anyway ? LOOK_MS : -1);
+    int got = poll(waits, 4, looks_anyway ? PAWL_ENGINE_LOOK_EVERY_MS : -1);
     uint64_t count;
     if (waits[0].revents != 0) (void)!read(pawl->wake_fd, &count, sizeof count);
     if (waits[1].revents != 0) (void)!read(pawl->timer_fd, &count, sizeof count);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 static int64_t read_ms(clockid_t clock)
@@ -13,6 +12,19 @@ static int64_t read_ms(clockid_t clock)
     struct timespec at;
     (void)clock_gettime(clock, &at); /* cannot fail for these clocks */
     return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
+}
+
+struct timespec pawl_env_deadline(int64_t wait_ms)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until); /* cannot fail for this clock */
+    until.tv_sec += (time_t)(wait_ms / 1000);
+    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    return until;
 }
 
 static int64_t wall_ms(void *self)

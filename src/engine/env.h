@@ -4,6 +4,8 @@
 
 #include "pawl.h"
 
+#include <time.h>
+
 enum { PAWL_ENV_ID_BYTES_MAX = 64 };
 
 struct pawl_env_real {
@@ -14,5 +16,8 @@ struct pawl_env_real {
 
 /* Fills `real`, which must not move while its env is used. */
 void pawl_env_real_init(struct pawl_env_real *real);
+
+/* So many milliseconds from now on the monotonic clock, for waits of threads. */
+struct timespec pawl_env_deadline(int64_t wait_ms);
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "core/check.h"
 
-#include <time.h>
 
 /* The reader, opened at the first read, with its lock held; NULL on failure (and then not held). */
 static struct pawl_reader *take_reader(struct pawl *pawl, enum pawl_code *code, struct pawl_error *err)
@@ -180,14 +179,7 @@ static enum pawl_code read_and_wait(struct pawl *pawl, struct pawl_str consumer,
                                     int64_t wait_ms, struct pawl_arena *keep, struct pawl_events *out,
                                     struct pawl_error *err)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(wait_ms / 1000);
-    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    struct timespec until = pawl_env_deadline(wait_ms);
     for (;;) {
         uint64_t seen = change_count(pawl);
         struct pawl_events events = {0};

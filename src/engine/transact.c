@@ -14,19 +14,13 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "core/limits.h"
+#include "core/task/queue.h"
 #include "engine/listen.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const struct pawl_str none = {0};
-
-enum {
-    CONTINUATIONS_AT_ONCE = 8, /* each is a slice of up to PAWL_SLICE_ROWS_MAX rows */
-    LOOK_AGAIN_MS = 1000,      /* after a look that has failed */
-    TRY_AGAIN_MS = 1000,       /* after a step of the engine's own that has failed */
-    RACES_MAX = 8,             /* PostgreSQL: lost races before the callers are told BUSY */
-};
 
 /* What a command of this step has caused, until the commit makes it so. */
 struct caused_here {
@@ -116,20 +110,20 @@ static enum pawl_code schedule_own(struct transaction *t, struct pawl_error *err
     struct pawl *pawl = t->pawl;
     if (t->own_max == 0) return PAWL_OK;
     size_t count = 0;
-    for (size_t i = 0; i < pawl->caused_count && count < CONTINUATIONS_AT_ONCE; i++, count++) {
+    for (size_t i = 0; i < pawl->caused_count && count < PAWL_SLICES_AT_ONCE; i++, count++) {
         if (may_schedule(t)) schedule_continuation(t, pawl->caused[i].key);
     }
     bool may_be_due = pawl->next_due_at_ms == 0 || pawl->next_due_at_ms <= t->head.now_ms;
     if (!pawl->has_timers || !may_be_due) return PAWL_OK;
     struct pawl_entry *list =
-        pawl_set_look(&t->step.set, PAWL_LOOK_CONTINUATIONS, 0, none, 0, CONTINUATIONS_AT_ONCE);
+        pawl_set_look(&t->step.set, PAWL_LOOK_CONTINUATIONS, 0, none, 0, PAWL_SLICES_AT_ONCE);
     struct pawl_entry *due = pawl_set_look(&t->step.set, PAWL_LOOK_DUE, 0, none, t->head.now_ms,
                                            PAWL_STEP_DUE_MAX);
     if (list == NULL || due == NULL) return PAWL_NO_MEMORY;
     enum pawl_code code = pawl_store_load(pawl->store, &t->step.set, err);
     if (code != PAWL_OK) return code;
     const struct pawl_rows *rows = list->row;
-    for (size_t i = 0; i < rows->count && count < CONTINUATIONS_AT_ONCE; i++) {
+    for (size_t i = 0; i < rows->count && count < PAWL_SLICES_AT_ONCE; i++) {
         int64_t key = ((const struct pawl_continuation_row *)rows->rows)[i].key;
         if (is_own_continuation(pawl, key)) continue;
         if (may_schedule(t)) schedule_continuation(t, key);
@@ -472,7 +466,7 @@ static void look_ahead(struct pawl *pawl)
     int64_t now_ms;
     int64_t boot_ms = pawl->env->boot_ms(pawl->env->self);
     pawl->next_due_at_ms = 0;
-    pawl->next_due_boot_ms = boot_ms + LOOK_AGAIN_MS;
+    pawl->next_due_boot_ms = boot_ms + PAWL_ENGINE_PATIENCE_MS;
     if (pawl_store_next_due(pawl->store, &due_at_ms, &now_ms, NULL) != PAWL_OK) return;
     pawl->next_due_at_ms = due_at_ms == 0 ? now_ms : due_at_ms;
     pawl->next_due_boot_ms =
@@ -483,13 +477,11 @@ void pawl_engine_look(struct pawl *pawl, bool *is_worth_a_step)
 {
     struct pawl_str queues[PAWL_CLAIM_QUEUES_MAX];
     size_t count = 0;
-    static const struct pawl_str fallback = PAWL_STR_INIT("default");
     bool is_ready = false;
     look_ahead(pawl);
     for (struct pawl_request *claim = pawl->parked.first; claim != NULL; claim = claim->next) {
-        const struct pawl_claim *ask = claim->command.ask.claim.ask;
-        size_t name_count = ask->queue_count == 0 ? 1 : ask->queue_count;
-        const struct pawl_str *names = ask->queue_count == 0 ? &fallback : ask->queues;
+        size_t name_count;
+        const struct pawl_str *names = pawl_claim_queues(claim->command.ask.claim.ask, &name_count);
         if (count + name_count > PAWL_CLAIM_QUEUES_MAX) {
             is_ready = true; /* too many to ask about: the step finds out */
             break;
@@ -667,7 +659,7 @@ static enum pawl_code try_races(struct pawl *pawl, struct pawl_requests *list, s
                                 struct pawl_error *err)
 {
     enum pawl_code code = PAWL_BUSY;
-    for (int race = 0; race < RACES_MAX && code == PAWL_BUSY; race++) {
+    for (int race = 0; race < PAWL_RACES_MAX && code == PAWL_BUSY; race++) {
         code = try_once(pawl, list, company, list->count <= 1, err);
         if (!pawl_store_was_race(pawl->store)) break;
     }
@@ -702,7 +694,7 @@ static void own_work_failed(struct pawl *pawl, const struct company *company, en
     bool is_world = code == PAWL_BUSY || code == PAWL_UNKNOWN_OUTCOME || code == PAWL_IO;
     if (is_world || !company->came) {
         pawl->own_skip = 0;
-        pawl->no_step_until_boot_ms = pawl->env->boot_ms(pawl->env->self) + TRY_AGAIN_MS;
+        pawl->no_step_until_boot_ms = pawl->env->boot_ms(pawl->env->self) + PAWL_ENGINE_PATIENCE_MS;
     } else if (pawl->is_careful) {
         pawl->own_skip++;
     } else {
@@ -719,7 +711,7 @@ static void own_work_done(struct pawl *pawl, const struct company *company)
     } else if (!company->came) {
         /* only those that fail are left: they are tried again, after a while */
         pawl->own_skip = 0;
-        pawl->no_step_until_boot_ms = pawl->env->boot_ms(pawl->env->self) + TRY_AGAIN_MS;
+        pawl->no_step_until_boot_ms = pawl->env->boot_ms(pawl->env->self) + PAWL_ENGINE_PATIENCE_MS;
     }
 }
 

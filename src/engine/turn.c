@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "engine/env.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -199,14 +200,7 @@ void pawl_turn_close(struct pawl_turn *turn)
 /* The waiter blocks until it has the turn; we wait for it with a bound. */
 static enum pawl_code take_by_waiter(struct pawl_turn *turn, int64_t wait_ms)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(wait_ms / 1000);
-    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    struct timespec until = pawl_env_deadline(wait_ms);
     (void)pthread_mutex_lock(&turn->lock);
     if (turn->waiting == WAITING_FOR_NOTHING) {
         turn->waiting = WAITING_FOR_TURN;

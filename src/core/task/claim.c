@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "core/limits.h"
 #include "core/task/metadata.h"
+#include "core/task/queue.h"
 
 #include <string.h>
 
@@ -126,10 +127,9 @@ static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct
 static void note_grants(struct pawl_step *step, const struct pawl_command *command,
                         struct pawl_entry *entry, const struct pawl_granted *granted, size_t count)
 {
-    enum { SEEN_EVERY_MS = 60 * 1000 };
     const struct pawl_worker_row *before = entry->row;
     struct pawl_str request_id = command->ask.claim.ask->request_id;
-    if (request_id.len == 0 && step->now_ms - before->seen_at_ms < SEEN_EVERY_MS) return;
+    if (request_id.len == 0 && step->now_ms - before->seen_at_ms < PAWL_WORKER_SEEN_EVERY_MS) return;
     struct pawl_worker_row *worker = pawl_set_change(&step->set, entry);
     worker->seen_at_ms = step->now_ms;
     worker->host = command->ask.claim.about.host;
@@ -172,24 +172,35 @@ static size_t granted_before(struct pawl_step *step, const struct pawl_worker_ro
     return count;
 }
 
-enum pawl_code pawl_rule_start(struct pawl_step *step, struct pawl_command *command)
+/* Names the first few that a task waits for: each is one row. */
+static enum pawl_code waits_error(struct pawl_step *step, struct pawl_command *command,
+                                  const struct pawl_task_row *task)
 {
-    const struct pawl_claim *ask = command->ask.claim.ask;
-    struct pawl_entry *entry;
-    enum pawl_code code = pawl_task_find_own(step, command, &entry);
-    if (code != PAWL_OK) return code;
-    const struct pawl_task_row *task = entry->row;
-    struct pawl_entry *worker = need_worker(step, command);
-    if (worker == NULL) return PAWL_BUSY;
-    look_at_body(step, task);
-    if (is_repeat(ask, worker->row)) {
-        struct pawl_entry **held = NULL;
-        size_t count = granted_before(step, worker->row, &held);
-        if (count == 1 && held[0] == entry && !step->set.is_short) {
-            tell_grant(step, command, task, ask->worker_id, command->out.grant);
-            return pawl_reply_code(command);
+    struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_DEPENDENCIES, task->key, none, 0,
+                                            PAWL_DEPENDENCIES_MAX);
+    if (list == NULL || !list->is_loaded) return PAWL_BUSY;
+    const struct pawl_rows *rows = list->row;
+    struct pawl_str names = {0};
+    for (size_t i = 0; i < rows->count && names.len <= PAWL_ERROR_TEXT_BYTES_MAX; i++) {
+        const struct pawl_dependency_row *row = &((const struct pawl_dependency_row *)rows->rows)[i];
+        if (!row->is_open) continue;
+        struct pawl_str id = row->on_id;
+        if (row->on != 0) {
+            struct pawl_entry *on = pawl_set_task(&step->set, row->on);
+            if (on == NULL || !on->is_loaded || on->row == NULL) continue;
+            id = ((const struct pawl_task_row *)on->row)->id;
         }
+        names = pawl_arena_format(step->set.arena, "%.*s%s%.*s", PAWL_STR_ARG(names),
+                                  names.len == 0 ? "" : ", ", PAWL_STR_ARG(id));
     }
+    return pawl_error_set(&command->err, PAWL_NOT_READY, "task %.*s waits for %.*s",
+                          PAWL_STR_ARG(task->id), PAWL_STR_ARG(names));
+}
+
+/* Whether a task may be given out by its id now. */
+static enum pawl_code may_start(struct pawl_step *step, struct pawl_command *command,
+                                const struct pawl_task_row *task)
+{
     if (task->state == PAWL_TASK_RUNNING) {
         return pawl_error_set(&command->err, PAWL_LEASE_ACTIVE, "task %.*s is leased to %.*s",
                               PAWL_STR_ARG(task->id),
@@ -198,43 +209,37 @@ enum pawl_code pawl_rule_start(struct pawl_step *step, struct pawl_command *comm
     if (task->state != PAWL_TASK_PENDING && task->state != PAWL_TASK_QUEUED) {
         return pawl_state_error(command, task, "start");
     }
-    if (task->open_dependencies > 0) {
-        /* the first few are named: each is one row */
-        struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_DEPENDENCIES, task->key, none, 0,
-                                                PAWL_DEPENDENCIES_MAX);
-        if (list == NULL || !list->is_loaded) return PAWL_BUSY;
-        const struct pawl_rows *rows = list->row;
-        struct pawl_str names = {0};
-        for (size_t i = 0; i < rows->count; i++) {
-            const struct pawl_dependency_row *row =
-                &((const struct pawl_dependency_row *)rows->rows)[i];
-            if (!row->is_open) continue;
-            struct pawl_str id = row->on_id;
-            if (row->on != 0) {
-                struct pawl_entry *on = pawl_set_task(&step->set, row->on);
-                if (on == NULL || !on->is_loaded || on->row == NULL) continue;
-                id = ((const struct pawl_task_row *)on->row)->id;
-            }
-            names = pawl_arena_format(step->set.arena, "%.*s%s%.*s", PAWL_STR_ARG(names),
-                                      names.len == 0 ? "" : ", ", PAWL_STR_ARG(id));
-            if (names.len > PAWL_ERROR_TEXT_BYTES_MAX) break;
-        }
-        return pawl_error_set(&command->err, PAWL_NOT_READY, "task %.*s waits for %.*s",
-                              PAWL_STR_ARG(task->id), PAWL_STR_ARG(names));
+    if (task->open_dependencies > 0) return waits_error(step, command, task);
+    if (task->ready_at_ms <= step->now_ms) return PAWL_OK;
+    enum pawl_code code = pawl_error_set(&command->err, PAWL_NOT_READY,
+                                         "task %.*s is deferred for another %lld ms",
+                                         PAWL_STR_ARG(task->id),
+                                         (long long)(task->ready_at_ms - step->now_ms));
+    command->err.until_at_ms = task->ready_at_ms;
+    return code;
+}
+
+enum pawl_code pawl_rule_start(struct pawl_step *step, struct pawl_command *command)
+{
+    const struct pawl_claim *ask = command->ask.claim.ask;
+    struct pawl_entry *entry;
+    enum pawl_code code = pawl_task_find_own(step, command, &entry);
+    if (code != PAWL_OK) return code;
+    struct pawl_entry *worker = need_worker(step, command);
+    if (worker == NULL) return PAWL_BUSY;
+    look_at_body(step, entry->row);
+    struct pawl_entry **held = NULL;
+    size_t held_count = is_repeat(ask, worker->row) ? granted_before(step, worker->row, &held) : 0;
+    bool is_again = held_count == 1 && held[0] == entry;
+    if (!is_again) code = may_start(step, command, entry->row);
+    if (code != PAWL_OK || step->set.is_short) return code;
+    if (!is_again) {
+        grant(step, entry, worker->row, ask->lease_ms);
+        const struct pawl_task_row *task = entry->row;
+        struct pawl_granted granted = {task->key, task->epoch};
+        note_grants(step, command, worker, &granted, 1);
     }
-    if (task->ready_at_ms > step->now_ms) {
-        code = pawl_error_set(&command->err, PAWL_NOT_READY,
-                              "task %.*s is deferred for another %lld ms", PAWL_STR_ARG(task->id),
-                              (long long)(task->ready_at_ms - step->now_ms));
-        command->err.until_at_ms = task->ready_at_ms;
-        return code;
-    }
-    if (step->set.is_short) return PAWL_BUSY;
-    grant(step, entry, worker->row, ask->lease_ms);
-    task = entry->row;
-    struct pawl_granted granted = {task->key, task->epoch};
-    note_grants(step, command, worker, &granted, 1);
-    tell_grant(step, command, task, ask->worker_id, command->out.grant);
+    tell_grant(step, command, entry->row, ask->worker_id, command->out.grant);
     return pawl_reply_code(command);
 }
 
@@ -287,9 +292,8 @@ static void look_ahead(struct pawl_step *step, struct pawl_rows *ready)
 /* The asked queues that exist and are not paused. */
 static size_t open_sources(struct pawl_step *step, const struct pawl_claim *ask, struct source *sources)
 {
-    static const struct pawl_str fallback = PAWL_STR_INIT("default");
-    const struct pawl_str *names = ask->queue_count == 0 ? &fallback : ask->queues;
-    size_t name_count = ask->queue_count == 0 ? 1 : ask->queue_count;
+    size_t name_count;
+    const struct pawl_str *names = pawl_claim_queues(ask, &name_count);
     size_t count = 0;
     for (size_t i = 0; i < name_count; i++) {
         int64_t key = pawl_queue_key(step, names[i]);
@@ -347,63 +351,89 @@ static size_t pick(struct pawl_step *step, const struct pawl_claim *ask, struct 
     return count;
 }
 
-enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *command)
-{
-    const struct pawl_claim *ask = command->ask.claim.ask;
-    struct pawl_claimed *out = command->out.claimed;
-    struct pawl_entry **picked = pawl_step_take(step, max_of(ask) * sizeof(struct pawl_entry *));
-    struct pawl_granted *granted = pawl_step_take(step, max_of(ask) * sizeof *granted);
-    size_t count = 0;
+/* What a claim gives: what it picked, or what it was given before. */
+struct giving {
+    struct pawl_entry **tasks;
+    size_t count;
+    bool is_again; /* the same request: its grants stand */
+    struct source *sources;
+    size_t source_count;
+};
 
+/* Finds what to give. NO_MEMORY, or what was found does not count yet (the set is short). */
+static enum pawl_code find_tasks(struct pawl_step *step, const struct pawl_claim *ask,
+                                 struct giving *giving)
+{
     int64_t worker_key = pawl_worker_key(step, ask->worker_id);
     struct pawl_entry *known =
         worker_key == 0 ? NULL
                         : pawl_set_look(&step->set, PAWL_LOOK_WORKER, worker_key, none, 0, 0);
-    bool is_again = known != NULL && known->is_loaded && known->row != NULL &&
-                    is_repeat(ask, known->row);
-    struct source *sources = pawl_step_take(step, (ask->queue_count + 1) * sizeof *sources);
-    if (picked == NULL || granted == NULL || sources == NULL) return PAWL_NO_MEMORY;
-    size_t source_count = 0;
-    if (is_again) {
-        count = granted_before(step, known->row, &picked);
-    } else {
-        source_count = open_sources(step, ask, sources);
-        if (step->set.is_short) return PAWL_BUSY;
-        count = pick(step, ask, sources, source_count, picked);
+    giving->is_again = known != NULL && known->is_loaded && known->row != NULL &&
+                       is_repeat(ask, known->row);
+    giving->tasks = pawl_step_take(step, max_of(ask) * sizeof(struct pawl_entry *));
+    giving->sources = pawl_step_take(step, (ask->queue_count + 1) * sizeof *giving->sources);
+    if (giving->tasks == NULL || giving->sources == NULL) return PAWL_NO_MEMORY;
+    if (giving->is_again) {
+        giving->count = granted_before(step, known->row, &giving->tasks);
+        return PAWL_OK;
     }
-    if (step->set.is_short) {
-        /* what was picked is picked again when its body is here */
-        put_back(sources, source_count);
-        return PAWL_BUSY;
-    }
+    giving->source_count = open_sources(step, ask, giving->sources);
+    if (step->set.is_short) return PAWL_OK;
+    giving->count = pick(step, ask, giving->sources, giving->source_count, giving->tasks);
+    return PAWL_OK;
+}
 
-    struct pawl_grant *grants =
-        pawl_arena_take_array(command->keep, count == 0 ? 1 : count, sizeof *grants);
-    if (grants == NULL) return pawl_reply_code(command);
-    if (count > 0 && !is_again) {
-        struct pawl_entry *worker = need_worker(step, command);
-        if (worker == NULL) return PAWL_BUSY;
-        for (size_t i = 0; i < count; i++) {
-            grant(step, picked[i], worker->row, ask->lease_ms);
-            const struct pawl_task_row *task = picked[i]->row;
-            granted[i] = (struct pawl_granted){task->key, task->epoch};
+/* Grants what was picked. */
+static enum pawl_code grant_all(struct pawl_step *step, struct pawl_command *command,
+                                const struct giving *giving)
+{
+    if (giving->count == 0 || giving->is_again) return PAWL_OK;
+    struct pawl_granted *granted = pawl_step_take(step, giving->count * sizeof *granted);
+    struct pawl_entry *worker = need_worker(step, command);
+    if (granted == NULL || worker == NULL) return PAWL_BUSY;
+    for (size_t i = 0; i < giving->count; i++) {
+        grant(step, giving->tasks[i], worker->row, command->ask.claim.ask->lease_ms);
+        const struct pawl_task_row *task = giving->tasks[i]->row;
+        granted[i] = (struct pawl_granted){task->key, task->epoch};
+    }
+    note_grants(step, command, worker, granted, giving->count);
+    return PAWL_OK;
+}
+
+/* Whether one of the queues may hold more than was read of it. */
+static bool has_cut_source(const struct giving *giving)
+{
+    for (size_t i = 0; i < giving->source_count; i++) {
+        const struct pawl_rows *ready = giving->sources[i].ready;
+        if (giving->sources[i].is_cut && ready->next == ready->count) return true;
+    }
+    return false;
+}
+
+enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *command)
+{
+    const struct pawl_claim *ask = command->ask.claim.ask;
+    struct giving giving = {0};
+    enum pawl_code code = find_tasks(step, ask, &giving);
+    struct pawl_grant *grants = NULL;
+    if (code == PAWL_OK && !step->set.is_short) {
+        size_t room = giving.count == 0 ? 1 : giving.count;
+        grants = pawl_arena_take_array(command->keep, room, sizeof *grants);
+        code = grants == NULL ? pawl_reply_code(command) : grant_all(step, command, &giving);
+    }
+    if (code == PAWL_OK && grants != NULL) {
+        for (size_t i = 0; i < giving.count; i++) {
+            tell_grant(step, command, giving.tasks[i]->row, ask->worker_id, &grants[i]);
         }
-        note_grants(step, command, worker, granted, count);
+        code = pawl_reply_code(command);
     }
-    for (size_t i = 0; i < count; i++) {
-        tell_grant(step, command, picked[i]->row, ask->worker_id, &grants[i]);
+    if (code != PAWL_OK || step->set.is_short) {
+        put_back(giving.sources, giving.source_count); /* it is picked again, by this one or the next */
+        return code == PAWL_OK ? PAWL_BUSY : code;
     }
-    for (size_t i = 0; i < source_count && count == 0; i++) {
-        bool is_used_up = sources[i].ready->next == sources[i].ready->count;
-        if (sources[i].is_cut && is_used_up) step->was_cut = true;
-    }
-    enum pawl_code code = pawl_reply_code(command);
-    if (code == PAWL_OK) {
-        *out = (struct pawl_claimed){.grants = grants, .count = count};
-    } else {
-        put_back(sources, source_count);
-    }
-    return code;
+    if (giving.count == 0 && has_cut_source(&giving)) step->was_cut = true;
+    *command->out.claimed = (struct pawl_claimed){.grants = grants, .count = giving.count};
+    return PAWL_OK;
 }
 
 static void renew_one(struct pawl_step *step, const struct pawl_fence *fence, int64_t lease_ms,

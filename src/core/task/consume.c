@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "core/limits.h"
 
 static const struct pawl_str none = {0};
 
@@ -34,16 +35,15 @@ static enum pawl_code no_such_consumer(struct pawl_command *command)
 /* Up to where all is acknowledged without a gap, from this position on. */
 static int64_t acknowledged_through(struct pawl_step *step, int64_t consumer, int64_t position)
 {
-    enum { LOOKED_AT_MAX = 64 }; /* the rest is met by the next acknowledgement, or by nobody's loss */
-    for (int64_t next = position + 1; next <= position + LOOKED_AT_MAX; next++) {
+    for (int64_t next = position + 1; next <= position + PAWL_ACKNOWLEDGED_LOOKS_MAX; next++) {
         (void)pawl_set_look(&step->set, PAWL_LOOK_ACK, consumer, none, next, 0);
     }
     if (step->set.is_short) return position;
-    for (int64_t next = position + 1; next <= position + LOOKED_AT_MAX; next++) {
+    for (int64_t next = position + 1; next <= position + PAWL_ACKNOWLEDGED_LOOKS_MAX; next++) {
         struct pawl_entry *known = pawl_set_look(&step->set, PAWL_LOOK_ACK, consumer, none, next, 0);
         if (known == NULL || known->row == NULL) return next - 1;
     }
-    return position + LOOKED_AT_MAX;
+    return position + PAWL_ACKNOWLEDGED_LOOKS_MAX;
 }
 
 /* The cursor takes the place of the acknowledgements up to it. */
@@ -61,9 +61,8 @@ static void move_cursor(struct pawl_step *step, struct pawl_entry *entry, int64_
 /* Written now and then: who only acknowledges out of order is there all the same. */
 static void sign_of_life(struct pawl_step *step, struct pawl_entry *entry)
 {
-    enum { SEEN_EVERY_MS = 3600 * 1000 };
     const struct pawl_consumer_row *consumer = entry->row;
-    if (step->now_ms - consumer->seen_at_ms < SEEN_EVERY_MS) return;
+    if (step->now_ms - consumer->seen_at_ms < PAWL_CONSUMER_SEEN_EVERY_MS) return;
     ((struct pawl_consumer_row *)pawl_set_change(&step->set, entry))->seen_at_ms = step->now_ms;
 }
 

@@ -6,13 +6,12 @@
 #include "base/str.h"
 #include "base/uuid.h"
 #include "core/limits.h"
+#include "core/task/queue.h"
 #include "core/task/retry.h"
 
 static const struct pawl_str none = {0};
 /* Two clocks that were read one after the other, each rounded to a millisecond. */
 enum { CLOCKS_AGREE_MS = 2 };
-
-static const struct pawl_str default_queue = PAWL_STR_INIT("default");
 
 /* A member on its way: what was found for it, and the row that becomes of it. */
 struct making {
@@ -22,11 +21,6 @@ struct making {
     int64_t key;
     struct pawl_entry **on;     /* entries of its dependencies; NULL where it is missing or a member */
 };
-
-static struct pawl_str queue_of(const struct pawl_task_new *ask)
-{
-    return ask->queue.len == 0 ? default_queue : ask->queue;
-}
 
 /* The task that an idempotency key names already, with the same body; *existed tells. */
 static enum pawl_code look_for_key(struct pawl_step *step, struct pawl_command *command,
@@ -55,7 +49,7 @@ static enum pawl_code look_around(struct pawl_step *step, struct pawl_command *c
                                   struct making *making)
 {
     const struct pawl_task_new *ask = making->member->ask;
-    (void)pawl_queue_key(step, queue_of(ask));
+    (void)pawl_queue_key(step, pawl_queue_name(ask->queue));
     if (ask->id.len > 0) {
         (void)pawl_set_look(&step->set, PAWL_LOOK_TASK_ID, 0, ask->id, 0, 0);
         (void)pawl_set_look(&step->set, PAWL_LOOK_AWAITED, 0, ask->id, 0, PAWL_SLICE_ROWS_MAX);
@@ -85,21 +79,6 @@ static struct pawl_str make_id(struct pawl_step *step)
     return (struct pawl_str){text, PAWL_UUID_BYTES_MAX};
 }
 
-/* The queue of a new task, made if it is the first one to name it. */
-static struct pawl_queue_row *need_queue(struct pawl_step *step, struct pawl_str name)
-{
-    int64_t key = pawl_queue_key(step, name);
-    if (key != 0) return pawl_queue_by_key(step, key);
-    if (step->set.is_short) return NULL;
-    struct pawl_queue_row *queue = pawl_step_take(step, sizeof *queue);
-    if (queue == NULL) return NULL;
-    queue->key = pawl_step_key(step);
-    queue->name = name;
-    pawl_set_put(&step->set, PAWL_LOOK_QUEUE, queue->key, none, 0, queue);
-    pawl_set_know_key(&step->set, PAWL_LOOK_QUEUE_NAME, name, queue->key);
-    return queue;
-}
-
 static int64_t start_of(const struct pawl_step *step, const struct pawl_task_new *ask)
 {
     int64_t at_ms = ask->delay_ms > 0 ? step->now_ms + ask->delay_ms : 0;
@@ -124,9 +103,10 @@ static void put_payload(struct pawl_step *step, struct pawl_task_row *task, enum
 static void make_row(struct pawl_step *step, struct making *making)
 {
     const struct pawl_task_new *ask = making->member->ask;
-    struct pawl_queue_row *queue = need_queue(step, queue_of(ask));
+    struct pawl_entry *named = pawl_queue_need(step, pawl_queue_name(ask->queue));
     struct pawl_task_row *task = pawl_step_take(step, sizeof *task);
-    if (queue == NULL || task == NULL) return;
+    if (named == NULL || task == NULL) return;
+    const struct pawl_queue_row *queue = named->row;
     *task = (struct pawl_task_row){
         .key = making->key,
         .id = making->id,

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "core/limits.h"
+#include "core/task/queue.h"
 #include "core/task/retry.h"
 
 #include <inttypes.h>

@@ -7,18 +7,13 @@
 #include "base/str.h"
 #include "core/limits.h"
 
-static const struct pawl_str none = {0};
-
 enum pawl_code pawl_rule_queue(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry;
-    enum pawl_code code = pawl_task_find_own(step, command, &entry);
-    if (code != PAWL_OK) return code;
+    bool is_done;
+    enum pawl_code code = pawl_task_find_fenced(step, command, &entry, &is_done);
+    if (code != PAWL_OK || is_done) return code;
     const struct pawl_task_row *before = entry->row;
-    if (command->has_fence) {
-        code = pawl_task_guard(step, command, before);
-        if (code != PAWL_OK || step->set.is_short) return code;
-    }
     switch (before->state) {
     case PAWL_TASK_QUEUED:
     case PAWL_TASK_RUNNING:
@@ -70,13 +65,9 @@ static enum pawl_code request(struct pawl_step *step, struct pawl_command *comma
 enum pawl_code pawl_rule_pause(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry;
-    enum pawl_code code = pawl_task_find_own(step, command, &entry);
-    if (code != PAWL_OK) return code;
-    if (pawl_outcome_is_repeat(command, entry->row)) return PAWL_OK;
-    if (command->has_fence) {
-        code = pawl_task_guard(step, command, entry->row);
-        if (code != PAWL_OK || step->set.is_short) return code;
-    }
+    bool is_done;
+    enum pawl_code code = pawl_task_find_fenced(step, command, &entry, &is_done);
+    if (code != PAWL_OK || is_done) return code;
     const struct pawl_task_row *before = entry->row;
     enum pawl_mover by = PAWL_BY_OPERATOR;
     switch (before->state) {
@@ -145,13 +136,10 @@ void pawl_task_resume_row(struct pawl_step *step, struct pawl_entry *entry,
 enum pawl_code pawl_rule_resume(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry;
-    enum pawl_code code = pawl_task_find_own(step, command, &entry);
-    if (code != PAWL_OK) return code;
+    bool is_done;
+    enum pawl_code code = pawl_task_find_fenced(step, command, &entry, &is_done);
+    if (code != PAWL_OK || is_done) return code;
     const struct pawl_task_row *before = entry->row;
-    if (command->has_fence) {
-        code = pawl_task_guard(step, command, before);
-        if (code != PAWL_OK || step->set.is_short) return code;
-    }
     switch (before->state) {
     case PAWL_TASK_PAUSED:
     case PAWL_TASK_FAILED:
@@ -173,13 +161,9 @@ enum pawl_code pawl_rule_resume(struct pawl_step *step, struct pawl_command *com
 enum pawl_code pawl_rule_cancel(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry;
-    enum pawl_code code = pawl_task_find_own(step, command, &entry);
-    if (code != PAWL_OK) return code;
-    if (pawl_outcome_is_repeat(command, entry->row)) return PAWL_OK;
-    if (command->has_fence) {
-        code = pawl_task_guard(step, command, entry->row);
-        if (code != PAWL_OK || step->set.is_short) return code;
-    }
+    bool is_done;
+    enum pawl_code code = pawl_task_find_fenced(step, command, &entry, &is_done);
+    if (code != PAWL_OK || is_done) return code;
     const struct pawl_task_row *before = entry->row;
     bool is_forced = command->ask.is_forced && !command->has_fence;
     bool raises_epoch = false;
@@ -234,13 +218,10 @@ static bool may_resolve(enum pawl_task_state from, enum pawl_task_state to)
 enum pawl_code pawl_rule_resolve(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry;
-    enum pawl_code code = pawl_task_find_own(step, command, &entry);
-    if (code != PAWL_OK) return code;
+    bool is_done;
+    enum pawl_code code = pawl_task_find_fenced(step, command, &entry, &is_done);
+    if (code != PAWL_OK || is_done) return code;
     const struct pawl_task_row *before = entry->row;
-    if (command->has_fence) {
-        code = pawl_task_guard(step, command, before);
-        if (code != PAWL_OK || step->set.is_short) return code;
-    }
     enum pawl_task_state to = command->ask.resolve.outcome;
     struct pawl_str text = command->ask.resolve.text;
     struct pawl_str actor = command->actor;
@@ -286,30 +267,5 @@ enum pawl_code pawl_rule_resolve(struct pawl_step *step, struct pawl_command *co
     case PAWL_TASK_DEAD_LETTER:
         pawl_assert(false);
     }
-    return PAWL_OK;
-}
-
-enum pawl_code pawl_rule_queue_set(struct pawl_step *step, struct pawl_command *command)
-{
-    const struct pawl_queue_set *ask = command->ask.queue_set;
-    int64_t key = pawl_queue_key(step, ask->name);
-    if (step->set.is_short) return PAWL_BUSY;
-    struct pawl_queue_row *queue;
-    if (key == 0) {
-        queue = pawl_step_take(step, sizeof *queue);
-        if (queue == NULL) return PAWL_NO_MEMORY;
-        queue->key = pawl_step_key(step);
-        queue->name = ask->name;
-        pawl_set_put(&step->set, PAWL_LOOK_QUEUE, queue->key, none, 0, queue);
-        pawl_set_know_key(&step->set, PAWL_LOOK_QUEUE_NAME, ask->name, queue->key);
-    } else {
-        struct pawl_entry *entry = pawl_set_look(&step->set, PAWL_LOOK_QUEUE, key, none, 0, 0);
-        if (entry == NULL || !entry->is_loaded || entry->row == NULL) return PAWL_BUSY;
-        queue = pawl_set_change(&step->set, entry);
-    }
-    if (ask->pause != 0) queue->is_paused = ask->pause == 1;
-    if (ask->set_lease) queue->lease_ms = ask->lease_ms;
-    if (ask->set_retry) queue->retry = ask->retry;
-    if (!queue->is_paused) step->made_ready = true;
     return PAWL_OK;
 }

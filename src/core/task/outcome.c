@@ -79,14 +79,21 @@ void pawl_outcome_accept(struct pawl_task_row *task, const struct pawl_command *
     task->outcome_digest = digest_of(command);
 }
 
+/* Of a RUNNING task the holder alone may say how it ends. */
+static enum pawl_code find_attempt(struct pawl_step *step, struct pawl_command *command,
+                                   struct pawl_entry **out, bool *is_done)
+{
+    enum pawl_code code = pawl_task_find_fenced(step, command, out, is_done);
+    if (code != PAWL_OK || command->has_fence) return code;
+    return pawl_task_guard(step, command, (*out)->row);
+}
+
 enum pawl_code pawl_rule_complete(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry;
-    enum pawl_code code = pawl_task_find_own(step, command, &entry);
-    if (code != PAWL_OK) return code;
-    if (pawl_outcome_is_repeat(command, entry->row)) return PAWL_OK;
-    code = pawl_task_guard(step, command, entry->row);
-    if (code != PAWL_OK || step->set.is_short) return code;
+    bool is_done;
+    enum pawl_code code = find_attempt(step, command, &entry, &is_done);
+    if (code != PAWL_OK || is_done) return code;
     const struct pawl_task_row *before = entry->row;
     enum pawl_mover by =
         before->state == PAWL_TASK_RUNNING ? PAWL_BY_WORKER : PAWL_BY_OPERATOR;
@@ -143,11 +150,9 @@ void pawl_task_fail_attempt(struct pawl_step *step, struct pawl_entry *entry, st
 enum pawl_code pawl_rule_fail(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry;
-    enum pawl_code code = pawl_task_find_own(step, command, &entry);
-    if (code != PAWL_OK) return code;
-    if (pawl_outcome_is_repeat(command, entry->row)) return PAWL_OK;
-    code = pawl_task_guard(step, command, entry->row);
-    if (code != PAWL_OK || step->set.is_short) return code;
+    bool is_done;
+    enum pawl_code code = find_attempt(step, command, &entry, &is_done);
+    if (code != PAWL_OK || is_done) return code;
     const struct pawl_task_row *before = entry->row;
     if (before->state != PAWL_TASK_RUNNING) return pawl_state_error(command, before, "fail");
 
@@ -165,11 +170,9 @@ enum pawl_code pawl_rule_fail(struct pawl_step *step, struct pawl_command *comma
 enum pawl_code pawl_rule_release(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry;
-    enum pawl_code code = pawl_task_find_own(step, command, &entry);
-    if (code != PAWL_OK) return code;
-    if (pawl_outcome_is_repeat(command, entry->row)) return PAWL_OK;
-    code = pawl_task_guard(step, command, entry->row);
-    if (code != PAWL_OK || step->set.is_short) return code;
+    bool is_done;
+    enum pawl_code code = find_attempt(step, command, &entry, &is_done);
+    if (code != PAWL_OK || is_done) return code;
 
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
     int64_t delay_ms = command->ask.delay_ms;

@@ -64,27 +64,9 @@ enum pawl_code pawl_task_find_own(struct pawl_step *step, struct pawl_command *c
                           PAWL_STR_ARG(task->id), task->version, command->expected_version);
 }
 
-static int64_t key_of(struct pawl_step *step, enum pawl_look look, struct pawl_str text)
-{
-    struct pawl_entry *entry = pawl_set_look(&step->set, look, 0, text, 0, 0);
-    if (entry == NULL || !entry->is_loaded || entry->row == NULL) return 0;
-    return *(const int64_t *)entry->row;
-}
-
-int64_t pawl_queue_key(struct pawl_step *step, struct pawl_str name)
-{
-    return key_of(step, PAWL_LOOK_QUEUE_NAME, name);
-}
-
 int64_t pawl_worker_key(struct pawl_step *step, struct pawl_str id)
 {
-    return key_of(step, PAWL_LOOK_WORKER_ID, id);
-}
-
-struct pawl_queue_row *pawl_queue_by_key(struct pawl_step *step, int64_t key)
-{
-    struct pawl_entry *entry = pawl_set_look(&step->set, PAWL_LOOK_QUEUE, key, none, 0, 0);
-    return entry == NULL || !entry->is_loaded ? NULL : entry->row;
+    return pawl_set_key(&step->set, PAWL_LOOK_WORKER_ID, id);
 }
 
 struct pawl_str pawl_worker_id(struct pawl_step *step, int64_t key)
@@ -123,6 +105,18 @@ enum pawl_code pawl_task_guard(struct pawl_step *step, struct pawl_command *comm
     return pawl_error_set(&command->err, PAWL_LEASE_LOST,
                           "task %.*s is running under a lease; only its holder may do this",
                           PAWL_STR_ARG(task->id));
+}
+
+enum pawl_code pawl_task_find_fenced(struct pawl_step *step, struct pawl_command *command,
+                                     struct pawl_entry **out, bool *is_done)
+{
+    *is_done = false;
+    enum pawl_code code = pawl_task_find_own(step, command, out);
+    if (code != PAWL_OK || !command->has_fence) return code;
+    *is_done = pawl_outcome_is_repeat(command, (*out)->row);
+    if (*is_done) return PAWL_OK;
+    code = pawl_task_guard(step, command, (*out)->row);
+    return step->set.is_short ? PAWL_BUSY : code;
 }
 
 enum pawl_code pawl_state_error(struct pawl_command *command, const struct pawl_task_row *task,

@@ -1,5 +1,5 @@
 /* What the rules of a task have in common: finding it, judging the fence, leaving a state, telling of it.
- * One file a family of commands uses these: create, claim, note, outcome, operate, depend, due. */
+ * One file a family of commands uses these: create, claim, note, outcome, operate, queue, depend, due. */
 #ifndef PAWL_CORE_TASK_RULE_H
 #define PAWL_CORE_TASK_RULE_H
 
@@ -45,6 +45,11 @@ enum pawl_code pawl_task_find_key(struct pawl_step *step, struct pawl_command *c
 enum pawl_code pawl_task_find_own(struct pawl_step *step, struct pawl_command *command,
                                   struct pawl_entry **out);
 
+/* The same, then judges the fence if there is one. *is_done: the command says again what was accepted under its
+ * epoch, and there is nothing left to do. */
+enum pawl_code pawl_task_find_fenced(struct pawl_step *step, struct pawl_command *command,
+                                     struct pawl_entry **out, bool *is_done);
+
 /* Whether the command may touch the task as its worker: a fence must be the current one; without a fence
  * the task must not be RUNNING. */
 enum pawl_code pawl_task_guard(struct pawl_step *step, struct pawl_command *command,
@@ -70,9 +75,7 @@ bool pawl_fence_holds(struct pawl_step *step, const struct pawl_fence *fence,
 enum pawl_code pawl_state_error(struct pawl_command *command, const struct pawl_task_row *task,
                                 const char *verb);
 
-/* The key of a queue by name; 0 if there is none (or the set is short). */
-int64_t pawl_queue_key(struct pawl_step *step, struct pawl_str name);
-struct pawl_queue_row *pawl_queue_by_key(struct pawl_step *step, int64_t key);
+/* The key of a worker by id; 0 if there is none (or the set is short). */
 int64_t pawl_worker_key(struct pawl_step *step, struct pawl_str id);
 /* The id of a worker by key; empty if not loaded. */
 struct pawl_str pawl_worker_id(struct pawl_step *step, int64_t key);
