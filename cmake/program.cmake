@@ -6,6 +6,23 @@ set_target_properties(pawl_program PROPERTIES
 target_include_directories(pawl_program PRIVATE include src)
 target_link_libraries(pawl_program PRIVATE pawl_flags pawl_app pawl_worker pawl_static)
 
+# Its manual pages and completions are what it prints itself, so a program for another machine brings
+# them only where that machine can be imitated.
+if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+    set(share "${PROJECT_BINARY_DIR}/share")
+    add_custom_command(
+        OUTPUT "${share}/man/man1/pawl.1"
+        COMMAND sh "${PROJECT_SOURCE_DIR}/tools/write_pages"
+            "$<TARGET_FILE:pawl_program>" "${share}"
+        DEPENDS pawl_program "${PROJECT_SOURCE_DIR}/tools/write_pages"
+        COMMENT "Manual pages and completions"
+        VERBATIM)
+    add_custom_target(pawl_pages ALL DEPENDS "${share}/man/man1/pawl.1")
+endif()
+
 if(PROJECT_IS_TOP_LEVEL)
-    install(TARGETS pawl_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+    install(TARGETS pawl_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT program)
+    if(TARGET pawl_pages)
+        install(DIRECTORY "${share}/" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}" COMPONENT program)
+    endif()
 endif()

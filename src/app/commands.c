@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+#define FORMS "table wide json jsonl name"
+#define BACKOFFS "exponential linear fixed"
+#define STATES                                                                                     \
+    "PENDING QUEUED RUNNING PAUSED RECOVERY_PENDING COMPLETED FAILED CANCELLED DEAD_LETTER"
+
 /* clang-format off */
 const struct pawl_cli_group pawl_cli_groups[] = {
     {"task", "Tasks: add them, look at them, change them; and what a command says of its own"},
@@ -24,8 +29,12 @@ const struct pawl_cli_option pawl_cli_options_common[] = {
      .letter = 'o',
      .value = "FORM",
      .help = "table, wide, json, jsonl or name; on a terminal table, else json, and jsonl for "
-             "lists"},
-    {.name = "color", .value = "WHEN", .help = "auto, always or never; NO_COLOR means never"},
+             "lists",
+     .words = FORMS},
+    {.name = "color",
+     .value = "WHEN",
+     .words = "auto always never",
+     .help = "auto, always or never; NO_COLOR means never"},
     {.name = "help", .letter = 'h', .help = "what the command does, and its options"},
     {.name = NULL},
 };
@@ -70,6 +79,7 @@ static const struct pawl_cli_option add_options[] = {
     {.name = "priority",
      .letter = 'p',
      .value = "N",
+     .words = "LOW MEDIUM HIGH CRITICAL",
      .help = "0 to 99, higher first, or LOW (10), MEDIUM (20), HIGH (30), CRITICAL (40); else 20"},
     {.name = "depends-on",
      .value = "ID",
@@ -77,6 +87,7 @@ static const struct pawl_cli_option add_options[] = {
      .repeats = true},
     {.name = "dependency-policy",
      .value = "WORD",
+     .words = "block cancel ignore",
      .help = "when a dependency can no longer complete: block (wait all the same), cancel or "
              "ignore"},
     {.name = "allow-missing-dependencies",
@@ -85,7 +96,10 @@ static const struct pawl_cli_option add_options[] = {
     {.name = "retry-delay", .value = "T", .help = "wait before the first retry: 5s; 0 = none"},
     {.name = "retry-delay-max", .value = "T", .help = "the longest wait; else 60s"},
     {.name = "retry-jitter", .value = "T", .help = "up to so much is added to a wait, at random"},
-    {.name = "backoff", .value = "WORD", .help = "how waits grow: exponential, linear or fixed"},
+    {.name = "backoff",
+     .value = "WORD",
+     .words = BACKOFFS,
+     .help = "how waits grow: exponential, linear or fixed"},
     {.name = "timeout", .value = "T", .help = "for one attempt, whatever its lease; else none"},
     {.name = "run-at", .value = "TIME", .help = "not before this instant (RFC 3339, or ms)"},
     {.name = "delay", .value = "T", .help = "not before so long from now"},
@@ -105,6 +119,7 @@ static const struct pawl_cli_option list_options[] = {
     {.name = "status",
      .letter = 's',
      .value = "STATE",
+     .words = STATES,
      .help = "only these states; several with commas, or the option again",
      .repeats = true},
     {.name = "ready", .help = "only what a worker may have now, in the order of claims"},
@@ -172,7 +187,10 @@ static const struct pawl_cli_option fail_options[] = {
 };
 
 static const struct pawl_cli_option resolve_options[] = {
-    {.name = "outcome", .value = "STATE", .help = "COMPLETED, FAILED, QUEUED or CANCELLED"},
+    {.name = "outcome",
+     .value = "STATE",
+     .words = "COMPLETED FAILED QUEUED CANCELLED",
+     .help = "COMPLETED, FAILED, QUEUED or CANCELLED"},
     {.name = "text", .value = "TEXT", .help = "the JSON result, or the error: text, @FILE or -"},
     {.name = NULL},
 };
@@ -194,7 +212,10 @@ static const struct pawl_cli_option queue_set_options[] = {
     {.name = "retry-delay", .value = "T", .help = "wait before the first retry; 0 = none"},
     {.name = "retry-delay-max", .value = "T", .help = "the longest wait"},
     {.name = "retry-jitter", .value = "T", .help = "up to so much is added to a wait, at random"},
-    {.name = "backoff", .value = "WORD", .help = "how waits grow: exponential, linear or fixed"},
+    {.name = "backoff",
+     .value = "WORD",
+     .words = BACKOFFS,
+     .help = "how waits grow: exponential, linear or fixed"},
     {.name = NULL},
 };
 
@@ -225,6 +246,11 @@ static const struct pawl_cli_option events_options[] = {
      .value = "ID",
      .help = "acknowledge this event alone, and print nothing else",
      .repeats = true},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option help_options[] = {
+    {.name = "man", .help = "as the source of a manual page: `pawl help --man | man -l -`"},
     {.name = NULL},
 };
 
@@ -414,7 +440,12 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "follows, what comes due is done too, as by `pawl task wait`."},
     {NULL, "version", pawl_cli_version, "", 0, 0, 0, "Print the version, and that of SQLite", NULL,
      NULL},
-    {NULL, "help", pawl_cli_help, "[COMMAND]", 0, 2, 0, "Explain a command", NULL, NULL},
+    {NULL, "completion", pawl_cli_completion, "bash|zsh|fish", 1, 1, 0,
+     "Print what completes command lines in a shell", NULL,
+     "An installed pawl has them where shells look. For bash: `source <(pawl completion bash)`; for "
+     "zsh: `source <(pawl completion zsh)`, after compinit; for fish: `pawl completion fish | "
+     "source`."},
+    {NULL, "help", pawl_cli_help, "[COMMAND]", 0, 2, 0, "Explain a command", help_options, NULL},
     {.name = NULL},
 };
 

@@ -12,6 +12,7 @@ struct pawl_cli_option {
     const char *name;  /* without its dashes; NULL ends a table */
     char letter;       /* the short form; 0 = none */
     const char *value; /* what help calls its value; NULL = a flag */
+    const char *words; /* what its value is one of, with spaces between; NULL = anything */
     const char *help;
     bool repeats;
     bool is_hidden; /* from help */
@@ -100,6 +101,7 @@ int pawl_cli_dead_discard(struct pawl_cli *cli);
 int pawl_cli_worker_run(struct pawl_cli *cli);
 int pawl_cli_events(struct pawl_cli *cli);
 int pawl_cli_version(struct pawl_cli *cli);
+int pawl_cli_completion(struct pawl_cli *cli);
 int pawl_cli_help(struct pawl_cli *cli);
 
 #endif

@@ -2,7 +2,9 @@
 
 #include "app/cli.h"
 #include "app/commands.h"
+#include "app/man.h"
 #include "base/array.h"
+#include "base/assert.h"
 #include "base/code.h"
 #include "base/str.h"
 #include "base/utf8.h"
@@ -102,19 +104,17 @@ static void print_commands(FILE *file, const char *group)
     }
 }
 
-/* What values are written like, by what help calls them. */
-static const struct {
-    const char *name;
-    const char *text;
-} values[] = {
+const struct pawl_help_value pawl_help_values[] = {
     {"T", "a duration: 250ms, 30s, 1.5s, 5m, 1h30m, 7d; a number alone is seconds"},
     {"TIME",
      "an instant: 2026-11-30T17:45:00Z, 2026-11-30T17:45+02:00, 2026-11-30 (midnight, UTC), "
      "or milliseconds since 1970"},
+    {NULL, NULL},
 };
 
-static bool takes_value(const struct pawl_cli_command *command, const char *name)
+bool pawl_help_takes_value(const struct pawl_cli_command *command, const char *name)
 {
+    if (command == NULL) return true;
     if (strcmp(command->arguments, name) == 0) return true;
     const struct pawl_cli_option *sets[PAWL_OPTION_SETS + 1];
     pawl_cli_option_sets(command, sets);
@@ -130,11 +130,11 @@ static bool takes_value(const struct pawl_cli_command *command, const char *name
 static void print_values(FILE *file, const struct pawl_cli_command *command)
 {
     bool has_title = false;
-    for (size_t i = 0; i < PAWL_COUNT_OF(values); i++) {
-        if (command != NULL && !takes_value(command, values[i].name)) continue;
+    for (const struct pawl_help_value *at = pawl_help_values; at->name != NULL; at++) {
+        if (!pawl_help_takes_value(command, at->name)) continue;
         if (!has_title) (void)fprintf(file, "\nValues\n");
         has_title = true;
-        print_entry(file, values[i].name, 6, values[i].text);
+        print_entry(file, at->name, 6, at->text);
     }
 }
 
@@ -167,23 +167,30 @@ static void print_command_page(FILE *file, const struct pawl_cli_command *comman
     print_common_line(file);
 }
 
+bool pawl_help_exit(size_t at, struct pawl_help_exit *out)
+{
+    if (at >= PAWL_COUNT_OF(exits)) return false;
+    out->status = exits[at].status;
+    size_t len = (size_t)snprintf(out->text, sizeof out->text, "%s", exits[at].text);
+    const char *before = ": ";
+    for (int32_t code = PAWL_INVALID; code < PAWL_MISUSE; code++) {
+        if (pawl_code_exit((enum pawl_code)code) != out->status) continue;
+        pawl_assert(len < sizeof out->text);
+        len += (size_t)snprintf(out->text + len, sizeof out->text - len, "%s%s", before,
+                                pawl_code_name((enum pawl_code)code));
+        before = ", ";
+    }
+    pawl_assert(len < sizeof out->text);
+    return true;
+}
+
 static void print_exits(FILE *file)
 {
-    for (size_t i = 0; i < PAWL_COUNT_OF(exits); i++) {
-        char text[256];
-        size_t len = (size_t)snprintf(text, sizeof text, "%s", exits[i].text);
-        const char *before = ": ";
-        for (int32_t code = PAWL_INVALID; code < PAWL_MISUSE; code++) {
-            if (pawl_code_exit((enum pawl_code)code) != exits[i].status || len >= sizeof text) {
-                continue;
-            }
-            len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", before,
-                                    pawl_code_name((enum pawl_code)code));
-            before = ", ";
-        }
+    struct pawl_help_exit known;
+    for (size_t i = 0; pawl_help_exit(i, &known); i++) {
         char name[16];
-        (void)snprintf(name, sizeof name, "%d", exits[i].status);
-        print_entry(file, name, 6, text);
+        (void)snprintf(name, sizeof name, "%d", known.status);
+        print_entry(file, name, 6, known.text);
     }
 }
 
@@ -242,6 +249,11 @@ int pawl_cli_help(struct pawl_cli *cli)
             }
         }
     }
-    pawl_help_print(cli->out.file, command, group);
+    if (pawl_given(cli, "man")) {
+        if (command != NULL && command->group != NULL) group = pawl_cli_group_find(command->group);
+        pawl_man_print(cli->out.file, group);
+    } else {
+        pawl_help_print(cli->out.file, command, group);
+    }
     return 0;
 }
