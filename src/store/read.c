@@ -280,22 +280,22 @@ static enum pawl_code read_checkpoint(struct pawl_reader *reader, struct pawl_st
     enum pawl_code code = pawl_reader_find(reader, id, &task, err);
     if (code != PAWL_OK) return code;
     list->store_id = reader->store_id;
-    if (checkpoint_id.len == 0) {
-        struct pawl_value value = pawl_int(task);
-        code = pawl_reader_ask(reader, PAWL_SQL_CHECKPOINT_LATEST, &value, 1, on_checkpoint, list,
-                               err);
-        if (code != PAWL_OK || list->count > 0) return code;
-        return pawl_error_set(err, PAWL_STATE, "task %.*s has no checkpoints", PAWL_STR_ARG(id));
-    }
     int64_t key = pawl_checkpoint_id_key(list->store_id, checkpoint_id);
     if (key != 0) {
         struct pawl_value values[] = {pawl_int(key), pawl_int(task)};
         code =
             pawl_reader_ask(reader, PAWL_SQL_READ_CHECKPOINT, values, 2, on_checkpoint, list, err);
-        if (code != PAWL_OK) return code;
+        bool is_it = list->count > 0 && list->rows[0].at_ms == pawl_id_at_ms(checkpoint_id);
+        if (code != PAWL_OK || is_it) return code;
+        list->count = 0;
     }
-    bool is_it = list->count > 0 && list->rows[0].at_ms == pawl_id_at_ms(checkpoint_id);
-    if (is_it) return PAWL_OK;
+    /* a task without any has none with this id either: what is wrong is its state */
+    struct pawl_value value = pawl_int(task);
+    code = pawl_reader_ask(reader, PAWL_SQL_CHECKPOINT_LATEST, &value, 1, on_checkpoint, list, err);
+    if (code == PAWL_OK && list->count == 0) {
+        return pawl_error_set(err, PAWL_STATE, "task %.*s has no checkpoints", PAWL_STR_ARG(id));
+    }
+    if (code != PAWL_OK || checkpoint_id.len == 0) return code;
     return pawl_error_set(err, PAWL_NOT_FOUND, "task %.*s has no checkpoint %.*s", PAWL_STR_ARG(id),
                           PAWL_STR_ARG(checkpoint_id));
 }

@@ -69,6 +69,10 @@ TEST_EACH_STORE("T-019 restoring without checkpoints is STATE, with an unknown i
     int64_t version = lab_get(lab, id).version;
     CHECK_REFUSED(PAWL_STATE,
                   pawl_task_restore(lab->pawl, id, NO_TEXT, lab->keep, &got, &lab->err));
+    CHECK_REFUSED(PAWL_STATE, /* whatever id is asked for */
+                  pawl_task_restore(lab->pawl, id, PAWL_STR("x"), lab->keep, &got, &lab->err));
+    CHECK_REFUSED(PAWL_STATE,
+                  pawl_task_restore(lab->pawl, id, others, lab->keep, &got, &lab->err));
     checkpoint(lab, id, 1, "{}");
     CHECK_REFUSED(PAWL_NOT_FOUND,
                   pawl_task_restore(lab->pawl, id, PAWL_STR("x"), lab->keep, &got, &lab->err));
