@@ -14,7 +14,9 @@
  *             NULL with length 0 means "not given".
  *   keep      what a call returns lives in this arena until it is reset or closed.
  *   options   plain structs in which zero means the default. They start with their size, set by their
- *             ..._INIT macro, and only grow at the end.
+ *             ..._INIT macro, and only grow at the end: a library that is newer than the header takes what is
+ *             missing as zero, an older one refuses what it does not know unless it is zero. What has no size
+ *             of its own (struct pawl_retry, say) does not grow.
  *   times     int64_t milliseconds; an instant ends in _at_ms and counts from 1970; 0 means none.
  *   JSON      goes in and out as text. It is checked (UTF-8, depth, no duplicate keys), stored and given
  *             back as the bytes that came.
@@ -625,7 +627,7 @@ struct pawl_checkpoint {
 
 /* The checkpoint with this id, or the latest for an empty one.
  *
- *   fails  PAWL_STATE      the task has no checkpoints
+ *   fails  PAWL_STATE      the task has no checkpoints at all
  *          PAWL_NOT_FOUND  no such task, or none with this id */
 PAWL_API enum pawl_code pawl_task_restore(struct pawl *pawl, struct pawl_str task_id,
                                           struct pawl_str checkpoint_id, struct pawl_arena *keep,

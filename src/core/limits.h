@@ -43,6 +43,10 @@ enum {
     /* Notifications are hints, and there may be no bell: one looks so often besides. */
     PAWL_ENGINE_LOOK_EVERY_MS = 1000,
 
+    /* The size that an options struct says of itself. Ours have 200 bytes; a size beyond this is no size, and is not
+     * read. */
+    PAWL_OPTIONS_BYTES_MAX = 4096,
+
     PAWL_CLAIM_QUEUES_MAX = 256, /* names of one claim: each is one walk of the ready index */
 
     /* A claim's answer stops growing here: it is held whole in memory on its way out. At least one task is

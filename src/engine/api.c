@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "core/check.h"
 #include "core/limits.h"
+#include "engine/options.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -19,8 +20,6 @@ static enum pawl_code misuse(struct pawl_error *err, const char *what)
 {
     return pawl_error_set(err, PAWL_MISUSE, "%s", what);
 }
-
-#define SIZED(options) ((options)->size == sizeof *(options))
 
 /* Checks the command with memory of its own, then asks. The caller's arena keeps nothing of the check. */
 static enum pawl_code check_and_ask(struct pawl *pawl, struct pawl_request *request,
@@ -52,31 +51,61 @@ static enum pawl_code begin_change(struct pawl *pawl, struct pawl_request *reque
     struct pawl_command *command = &request->command;
     command->task_id = task_id;
     if (change == NULL) return PAWL_OK;
-    if (!SIZED(change)) return misuse(err, "change: begin with PAWL_CHANGE_INIT");
-    if (change->fence != NULL) {
+    struct pawl_change said;
+    enum pawl_code code = PAWL_OPTIONS_READ(said, change, "change", "PAWL_CHANGE_INIT", err);
+    if (code != PAWL_OK) return code;
+    if (said.fence != NULL) {
         command->has_fence = true;
-        command->fence = *change->fence;
+        command->fence = *said.fence;
     }
-    command->expected_version = change->expected_version;
-    command->actor = change->actor;
-    command->reason = change->reason;
+    command->expected_version = said.expected_version;
+    command->actor = said.actor;
+    command->reason = said.reason;
     return PAWL_OK;
 }
 
 /* ---- Adding ---- */
 
-static enum pawl_code check_and_add(struct pawl *pawl, const struct pawl_task_new *asks, size_t count,
-                                    struct pawl_arena *keep, struct pawl_added *out,
-                                    struct pawl_error *err)
+/* The asks as this library knows them: the caller's own, or copies of those that another header made. */
+static enum pawl_code read_asks(const struct pawl_task_new **asks, size_t count, struct pawl_arena *scratch,
+                                struct pawl_error *err)
 {
-    struct pawl_arena *scratch;
-    enum pawl_code code = pawl_arena_open(&scratch, 0);
-    if (code != PAWL_OK) return pawl_error_set(err, code, "no memory to check the batch");
+    const struct pawl_task_new *given = *asks;
+    size_t stride = count == 0 ? sizeof *given : given->size;
+    struct pawl_task_new *own = NULL;
+    if (stride != sizeof *given) {
+        own = pawl_arena_take_array(scratch, count, sizeof *own);
+        if (own == NULL) return pawl_error_set(err, PAWL_NO_MEMORY, "no memory to check the batch");
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *ask = (const char *)given + i * stride;
+        size_t size;
+        memcpy(&size, ask, sizeof size);
+        if (size != stride) return misuse(err, "asks: begin each with PAWL_TASK_NEW_INIT");
+        if (own == NULL) continue;
+        enum pawl_code code = PAWL_OPTIONS_READ(own[i], ask, "ask", "PAWL_TASK_NEW_INIT", err);
+        if (code != PAWL_OK) return code;
+    }
+    if (own != NULL) *asks = own;
+    for (size_t i = 0; i < count; i++) {
+        const struct pawl_task_new *ask = &(*asks)[i];
+        if (ask->depends_on_count > 0 && ask->depends_on == NULL) return misuse(err, "depends_on: is NULL");
+    }
+    return PAWL_OK;
+}
+
+static enum pawl_code check_and_add(struct pawl *pawl, const struct pawl_task_new *asks, size_t count,
+                                    struct pawl_arena *scratch, struct pawl_arena *keep,
+                                    struct pawl_added *out, struct pawl_error *err)
+{
     struct pawl_request request;
     pawl_request_init(&request, PAWL_COMMAND_CREATE);
     const struct pawl_member *members = NULL;
     struct pawl_added *added = NULL; /* the caller's own stay as they are if this fails */
-    code = pawl_check_create(asks, count, pawl_str_of(pawl->correlation_id), scratch, &members, err);
+    enum pawl_code code = read_asks(&asks, count, scratch, err);
+    if (code == PAWL_OK) {
+        code = pawl_check_create(asks, count, pawl_str_of(pawl->correlation_id), scratch, &members, err);
+    }
     if (code == PAWL_OK) {
         added = pawl_arena_take_array(scratch, count, sizeof *added);
         code = pawl_arena_code(scratch);
@@ -90,7 +119,6 @@ static enum pawl_code check_and_add(struct pawl *pawl, const struct pawl_task_ne
         code = pawl_engine_ask(pawl, &request, err);
     }
     if (code == PAWL_OK) memcpy(out, added, count * sizeof *out);
-    pawl_arena_close(scratch);
     return code;
 }
 
@@ -101,15 +129,16 @@ enum pawl_code pawl_task_add_batch(struct pawl *pawl, const struct pawl_task_new
     if (pawl == NULL || keep == NULL || (count > 0 && (asks == NULL || out == NULL))) {
         return misuse(err, "pawl, asks, keep and out are needed");
     }
-    for (size_t i = 0; i < count; i++) {
-        if (!SIZED(&asks[i])) return misuse(err, "ask: begin with PAWL_TASK_NEW_INIT");
-        if (asks[i].depends_on_count > 0 && asks[i].depends_on == NULL) {
-            return misuse(err, "depends_on: is NULL");
-        }
-    }
     enum pawl_code code = pawl_engine_enter(pawl, err);
     if (code != PAWL_OK) return code;
-    code = check_and_add(pawl, asks, count, keep, out, err);
+    struct pawl_arena *scratch;
+    code = pawl_arena_open(&scratch, 0);
+    if (code == PAWL_OK) {
+        code = check_and_add(pawl, asks, count, scratch, keep, out, err);
+        pawl_arena_close(scratch);
+    } else {
+        (void)pawl_error_set(err, code, "no memory to check the batch");
+    }
     pawl_engine_leave(pawl);
     return code;
 }
@@ -122,16 +151,18 @@ enum pawl_code pawl_task_add(struct pawl *pawl, const struct pawl_task_new *ask,
 
 /* ---- Working ---- */
 
+/* *own is where the request keeps what was asked. */
 static enum pawl_code begin_claim(struct pawl *pawl, struct pawl_request *request,
-                                  const struct pawl_claim *ask, struct pawl_arena *keep,
-                                  const void *out, struct pawl_error *err)
+                                  const struct pawl_claim *ask, struct pawl_claim *own,
+                                  struct pawl_arena *keep, const void *out, struct pawl_error *err)
 {
     if (pawl == NULL || ask == NULL || keep == NULL || out == NULL) {
         return misuse(err, "pawl, ask, keep and out are needed");
     }
-    if (!SIZED(ask)) return misuse(err, "ask: begin with PAWL_CLAIM_INIT");
-    if (ask->queue_count > 0 && ask->queues == NULL) return misuse(err, "queues: is NULL");
-    request->command.ask.claim.ask = ask;
+    enum pawl_code code = PAWL_OPTIONS_READ(*own, ask, "ask", "PAWL_CLAIM_INIT", err);
+    if (code != PAWL_OK) return code;
+    if (own->queue_count > 0 && own->queues == NULL) return misuse(err, "queues: is NULL");
+    request->command.ask.claim.ask = own;
     request->command.ask.claim.about =
         (struct pawl_worker_about){pawl->env->host_id, pawl->env->boot_id, getpid()};
     request->command.keep = keep;
@@ -142,12 +173,13 @@ enum pawl_code pawl_task_claim(struct pawl *pawl, const struct pawl_claim *ask, 
                                struct pawl_claimed *out, struct pawl_error *err)
 {
     struct pawl_request request;
+    struct pawl_claim own;
     pawl_request_init(&request, PAWL_COMMAND_CLAIM);
-    enum pawl_code code = begin_claim(pawl, &request, ask, keep, out, err);
+    enum pawl_code code = begin_claim(pawl, &request, ask, &own, keep, out, err);
     if (code != PAWL_OK) return code;
     struct pawl_claimed claimed = {0};
     request.command.out.claimed = &claimed;
-    request.wait_ms = ask->wait_ms;
+    request.wait_ms = own.wait_ms;
     code = check_and_ask(pawl, &request, err);
     if (code == PAWL_OK) *out = claimed;
     return code;
@@ -157,8 +189,9 @@ enum pawl_code pawl_task_start(struct pawl *pawl, struct pawl_str task_id, const
                                struct pawl_arena *keep, struct pawl_grant *out, struct pawl_error *err)
 {
     struct pawl_request request;
+    struct pawl_claim own;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_START, task_id, NULL, err);
-    if (code == PAWL_OK) code = begin_claim(pawl, &request, ask, keep, out, err);
+    if (code == PAWL_OK) code = begin_claim(pawl, &request, ask, &own, keep, out, err);
     if (code != PAWL_OK) return code;
     struct pawl_grant grant = {0};
     request.command.out.grant = &grant;
@@ -241,8 +274,7 @@ enum pawl_code pawl_task_fail(struct pawl *pawl, struct pawl_str task_id,
     struct pawl_request request;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_FAIL, task_id, change, err);
     if (code == PAWL_OK && failure != NULL) {
-        if (!SIZED(failure)) return misuse(err, "failure: begin with PAWL_FAILURE_INIT");
-        request.command.ask.failure = *failure;
+        code = PAWL_OPTIONS_READ(request.command.ask.failure, failure, "failure", "PAWL_FAILURE_INIT", err);
     }
     return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
 }
@@ -290,8 +322,7 @@ enum pawl_code pawl_task_resume(struct pawl *pawl, struct pawl_str task_id,
     struct pawl_request request;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_RESUME, task_id, change, err);
     if (code == PAWL_OK && resume != NULL) {
-        if (!SIZED(resume)) return misuse(err, "resume: begin with PAWL_RESUME_INIT");
-        request.command.ask.resume = *resume;
+        code = PAWL_OPTIONS_READ(request.command.ask.resume, resume, "resume", "PAWL_RESUME_INIT", err);
     }
     return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
 }
@@ -311,13 +342,15 @@ enum pawl_code pawl_dead_redrive(struct pawl *pawl, const struct pawl_redrive *a
                                  struct pawl_error *err)
 {
     if (pawl == NULL || ask == NULL) return misuse(err, "pawl and ask are needed");
-    if (!SIZED(ask)) return misuse(err, "ask: begin with PAWL_REDRIVE_INIT");
+    struct pawl_redrive own;
+    enum pawl_code code = PAWL_OPTIONS_READ(own, ask, "ask", "PAWL_REDRIVE_INIT", err);
+    if (code != PAWL_OK) return code;
     struct pawl_request request;
     int64_t done = 0;
     pawl_request_init(&request, PAWL_COMMAND_REDRIVE);
-    request.command.ask.redrive = ask;
+    request.command.ask.redrive = &own;
     request.command.out.count = &done;
-    enum pawl_code code = check_and_ask(pawl, &request, err);
+    code = check_and_ask(pawl, &request, err);
     if (code == PAWL_OK && count != NULL) *count = done;
     return code;
 }
@@ -325,10 +358,12 @@ enum pawl_code pawl_dead_redrive(struct pawl *pawl, const struct pawl_redrive *a
 enum pawl_code pawl_queue_set(struct pawl *pawl, const struct pawl_queue_set *ask, struct pawl_error *err)
 {
     if (pawl == NULL || ask == NULL) return misuse(err, "pawl and ask are needed");
-    if (!SIZED(ask)) return misuse(err, "ask: begin with PAWL_QUEUE_SET_INIT");
+    struct pawl_queue_set own;
+    enum pawl_code code = PAWL_OPTIONS_READ(own, ask, "ask", "PAWL_QUEUE_SET_INIT", err);
+    if (code != PAWL_OK) return code;
     struct pawl_request request;
     pawl_request_init(&request, PAWL_COMMAND_QUEUE_SET);
-    request.command.ask.queue_set = ask;
+    request.command.ask.queue_set = &own;
     return check_and_ask(pawl, &request, err);
 }
 

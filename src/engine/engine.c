@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "core/limits.h"
 #include "engine/listen.h"
+#include "engine/options.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -465,9 +466,6 @@ static char *c_copy(struct pawl_str text)
 
 static enum pawl_code check_options(const struct pawl_options *options, struct pawl_error *err)
 {
-    if (options == NULL || options->size != sizeof *options) {
-        return pawl_error_set(err, PAWL_MISUSE, "options: begin with PAWL_OPTIONS_INIT");
-    }
     if (options->store.len == 0) return pawl_error_set(err, PAWL_INVALID, "store: is empty");
     if (memchr(options->store.ptr, '\0', options->store.len) != NULL) {
         return pawl_error_set(err, PAWL_INVALID, "store: holds a NUL");
@@ -520,10 +518,13 @@ static enum pawl_code start_thread(struct pawl *pawl, struct pawl_error *err)
     return PAWL_OK;
 }
 
-enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *options, struct pawl_error *err)
+enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *given, struct pawl_error *err)
 {
-    if (out == NULL) return pawl_error_set(err, PAWL_MISUSE, "out: is NULL");
-    enum pawl_code code = check_options(options, err);
+    if (out == NULL || given == NULL) return pawl_error_set(err, PAWL_MISUSE, "out and options are needed");
+    struct pawl_options own;
+    const struct pawl_options *options = &own;
+    enum pawl_code code = PAWL_OPTIONS_READ(own, given, "options", "PAWL_OPTIONS_INIT", err);
+    if (code == PAWL_OK) code = check_options(options, err);
     if (code != PAWL_OK) return code;
     struct pawl *pawl = calloc(1, sizeof *pawl);
     if (pawl == NULL) return pawl_error_set(err, PAWL_NO_MEMORY, "no memory for a handle");

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "core/check.h"
+#include "engine/options.h"
 
 
 /* The reader, opened at the first read, with its lock held; NULL on failure (and then not held). */
@@ -66,10 +67,11 @@ enum pawl_code pawl_task_why(struct pawl *pawl, struct pawl_str task_id, struct 
 enum pawl_code pawl_task_list(struct pawl *pawl, const struct pawl_list *ask, struct pawl_arena *keep,
                               struct pawl_page *out, struct pawl_error *err)
 {
-    if (ask == NULL || ask->size != sizeof *ask) {
-        return pawl_error_set(err, PAWL_MISUSE, "ask: begin with PAWL_LIST_INIT");
-    }
-    READ(pawl_read_list(reader, ask, keep, out, err));
+    struct pawl_list own;
+    if (ask == NULL) return pawl_error_set(err, PAWL_MISUSE, "ask: is NULL");
+    enum pawl_code read = PAWL_OPTIONS_READ(own, ask, "ask", "PAWL_LIST_INIT", err);
+    if (read != PAWL_OK) return read;
+    READ(pawl_read_list(reader, &own, keep, out, err));
 }
 
 enum pawl_code pawl_task_history(struct pawl *pawl, struct pawl_str task_id, int64_t after_sequence,

@@ -1,5 +1,6 @@
 /* The handle itself: opening, closing under way, driving, several on one store, misuse. */
 #include "base/arena.h"
+#include "core/limits.h"
 #include "stores.h"
 
 #include <fcntl.h>
@@ -203,6 +204,83 @@ TEST_SQLITE("options without their size are MISUSE, and nothing happens")
     CHECK_REFUSED(PAWL_MISUSE,
                   pawl_queue_set(pawl, &(struct pawl_queue_set){.name = PAWL_STR("q")}, err));
     CHECK_EQ(version, lab_get(lab, id).version);
+}
+
+/* The same options as another version of the header would have made them. */
+struct task_of_later {
+    struct pawl_task_new known;
+    int64_t color;
+};
+
+TEST_SQLITE("B16 options of an older header are read as far as they go, the rest is the default")
+{
+    lab_open(lab);
+    struct pawl_added added[3];
+    size_t older = offsetof(struct pawl_task_new, delay_ms);
+    struct pawl_task_new ask = {.size = older, .priority = 7, .delay_ms = 5000, .hold = true};
+    check_ok(lab, pawl_task_add(lab->pawl, &ask, lab->keep, added, &lab->err));
+    struct pawl_task task = lab_get(lab, added[0].id);
+    CHECK_EQ(7, task.priority);
+    CHECK_EQ(PAWL_TASK_PENDING, task.state);
+    CHECK_EQ(0, task.next_retry_at_ms);
+
+    /* members of a batch lie as close together as its caller knows them */
+    unsigned char *batch = pawl_arena_take(lab->keep, 3 * older);
+    for (int i = 0; i < 3; i++) {
+        ask.priority = 10 + i;
+        memcpy(batch + (size_t)i * older, &ask, older);
+    }
+    check_ok(lab,
+             pawl_task_add_batch(lab->pawl, (const void *)batch, 3, lab->keep, added, &lab->err));
+    for (int i = 0; i < 3; i++) CHECK_EQ(10 + i, lab_get(lab, added[i].id).priority);
+
+    struct pawl_claim claim = {
+        .size = offsetof(struct pawl_claim, max), .worker_id = W, .max = 9999};
+    struct pawl_claimed claimed;
+    lab_add(lab, NEW());
+    lab_add(lab, NEW());
+    check_ok(lab, pawl_task_claim(lab->pawl, &claim, lab->keep, &claimed, &lab->err));
+    CHECK_EQ(1, claimed.count);
+    struct pawl_list list = {.size = offsetof(struct pawl_list, limit), .limit = -5};
+    struct pawl_page page;
+    check_ok(lab, pawl_task_list(lab->pawl, &list, lab->keep, &page, &lab->err));
+    CHECK_EQ(6, page.count);
+    struct pawl_options options = lab_options(lab);
+    options.size = offsetof(struct pawl_options, lease_ms);
+    options.lease_ms = -1;
+    pawl_close(lab_handle(lab, &options));
+}
+
+TEST_SQLITE(
+    "B16 options of a newer header are taken if what is new is zero, else INVALID names the byte")
+{
+    lab_open(lab);
+    struct task_of_later asks[2] = {{.known = {.size = sizeof asks[0], .priority = 5}},
+                                    {.known = {.size = sizeof asks[0], .priority = 6}}};
+    struct pawl_added added[2];
+    check_ok(lab, pawl_task_add_batch(lab->pawl, &asks[0].known, 2, lab->keep, added, &lab->err));
+    CHECK_EQ(6, lab_get(lab, added[1].id).priority);
+    asks[1].color = 1;
+    CHECK_REFUSED(PAWL_INVALID,
+                  pawl_task_add_batch(lab->pawl, &asks[0].known, 2, lab->keep, added, &lab->err));
+    char byte[32];
+    (void)snprintf(byte, sizeof byte, "at byte %zu", offsetof(struct task_of_later, color));
+    CHECK(strstr(lab->err.text, byte) != NULL);
+    CHECK_EQ(2, lab_list(lab, LIST(0)).count);
+    asks[1].known.size = sizeof asks[0].known; /* one that is not like the others */
+    CHECK_REFUSED(PAWL_MISUSE,
+                  pawl_task_add_batch(lab->pawl, &asks[0].known, 2, lab->keep, added, &lab->err));
+    struct {
+        struct pawl_change known;
+        void *later;
+    } change = {.known = {.size = sizeof change}, .later = lab};
+    CHECK_REFUSED(PAWL_INVALID,
+                  pawl_task_cancel(lab->pawl, added[0].id, false, &change.known, &lab->err));
+    change.later = NULL;
+    check_ok(lab, pawl_task_cancel(lab->pawl, added[0].id, false, &change.known, &lab->err));
+    change.known.size = PAWL_OPTIONS_BYTES_MAX + 1; /* no size: nothing is read there */
+    CHECK_REFUSED(PAWL_MISUSE,
+                  pawl_task_cancel(lab->pawl, added[1].id, false, &change.known, &lab->err));
 }
 
 TEST_SQLITE("pointers that are needed and not given are MISUSE")
