@@ -262,6 +262,15 @@ struct pawl_options {
     /* structured log events as one logfmt line each; NULL = no log */
     void (*log)(void *self, enum pawl_log_level level, struct pawl_str line);
     void *log_self;
+    /* Retention: tasks that ended so long ago are removed with all that is theirs, by the timers of this handle,
+     * in slices between other work; 0 = never. Consumers are waited for, and so is whoever depends on the task.
+     * What is left is known for 90 days more: the id stays in use, the idempotency key gives the old id again,
+     * who depends on it is told how it ended; every other call is PAWL_NOT_FOUND. FAILED and DEAD_LETTER tasks
+     * go too: leave time to look at them. */
+    int64_t retain_ms;
+    /* While there is no consumer at all, events, and with them their tasks, are kept so long at least: for
+     * consumers that come later; 0 = no longer than retain_ms says. */
+    int64_t events_keep_ms;
 };
 #define PAWL_OPTIONS_INIT PAWL_INIT_OF(struct pawl_options)
 
@@ -736,6 +745,43 @@ PAWL_API enum pawl_code pawl_consumer_acknowledge_through(struct pawl *pawl, str
 PAWL_API enum pawl_code pawl_consumer_acknowledge(struct pawl *pawl, struct pawl_str consumer,
                                                   struct pawl_str event_id, bool *is_first,
                                                   struct pawl_error *err) PAWL_MUST_USE;
+
+/* ---- Room -------------------------------------------------------------------------------------------- */
+
+struct pawl_gc {
+    size_t size;
+    int64_t older_than_ms; /* since the task has ended */
+    uint32_t states;       /* bit 1 << state, terminal ones; 0 = all of them */
+    bool is_dry;           /* count what would be removed, and remove nothing */
+    int64_t max;           /* at most so many; 0 = all */
+};
+#define PAWL_GC_INIT PAWL_INIT_OF(struct pawl_gc)
+
+struct pawl_gc_done {
+    int64_t removed; /* tasks */
+    int64_t waiting; /* passed over, because others wait for them */
+    int64_t ended;   /* what was left of tasks removed long ago, and is no more */
+    char held_by[PAWL_QUEUE_NAME_BYTES_MAX + 1]; /* the consumer that has not passed the next one; "" = none */
+};
+
+/* Retention by hand: as retain_ms does it (struct pawl_options), now, whatever the options say. Many small
+ * transactions: others have their turns between, and killed half-way it has done a part.
+ *
+ *   fails  PAWL_INVALID  older_than_ms is negative, states names one that is not terminal */
+PAWL_API enum pawl_code pawl_gc(struct pawl *pawl, const struct pawl_gc *ask, struct pawl_gc_done *done,
+                                struct pawl_error *err) PAWL_MUST_USE;
+
+struct pawl_compacted {
+    int64_t freed_bytes;
+    int64_t file_bytes; /* afterwards; the file itself is cut when the log is moved into it */
+};
+
+/* Gives the room that removed rows have left in the file back to the file system, in slices of 2 MiB, each a
+ * transaction of its own. Without it the room is used again by what comes.
+ *
+ *   fails  PAWL_UNSUPPORTED  PostgreSQL, where VACUUM does it; a file that was not made for it */
+PAWL_API enum pawl_code pawl_compact(struct pawl *pawl, struct pawl_compacted *done, struct pawl_error *err)
+    PAWL_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -557,6 +557,8 @@ static enum pawl_code check_own(const struct pawl_command *command, struct pawl_
     case PAWL_COMMAND_QUEUE:
     case PAWL_COMMAND_PAUSE:
     case PAWL_COMMAND_CANCEL:
+    case PAWL_COMMAND_RETAIN: /* by its one caller */
+    case PAWL_COMMAND_COMPACT:
     case PAWL_COMMAND_DUE:
     case PAWL_COMMAND_CONTINUE:
         break;

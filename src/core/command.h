@@ -27,6 +27,8 @@ enum pawl_command_kind {
     PAWL_COMMAND_CONSUMER_OPEN,
     PAWL_COMMAND_ACKNOWLEDGE,
     PAWL_COMMAND_ACKNOWLEDGE_THROUGH,
+    PAWL_COMMAND_RETAIN, /* the engine's too */
+    PAWL_COMMAND_COMPACT,
     /* of the engine itself */
     PAWL_COMMAND_DUE,      /* number = task key */
     PAWL_COMMAND_CONTINUE, /* number = continuation key */
@@ -46,6 +48,28 @@ struct pawl_worker_about { /* who claims, for display */
     struct pawl_str boot;
     int64_t pid;
 };
+
+/* A slice of retention: which finished tasks are to go, and where in their order it begins. */
+struct pawl_retain {
+    int64_t older_than_ms;  /* since they have ended */
+    int64_t events_keep_ms; /* while there is no consumer, not before so long either */
+    uint32_t states;        /* bit 1 << state */
+    bool is_dry;            /* only count */
+    int64_t max;            /* at most so many tasks */
+    struct pawl_finished after;
+};
+
+struct pawl_retained {
+    int64_t removed;
+    int64_t waiting; /* passed over, since others wait for them */
+    int64_t ended;   /* tombstones */
+    struct pawl_finished after; /* where the next slice begins */
+    bool goes_on;
+    int64_t next_at_ms; /* when the first one beyond is old enough; 0 = not known */
+    char held_by[PAWL_QUEUE_NAME_BYTES_MAX + 1]; /* a consumer that has not passed the next one; empty = none */
+};
+
+struct pawl_pages; /* set.h */
 
 struct pawl_command {
     enum pawl_command_kind kind;
@@ -96,6 +120,7 @@ struct pawl_command {
             int64_t position;         /* ACKNOWLEDGE: what the id names, filled in by the engine */
             int64_t at_ms;            /* and the instant in it */
         } acknowledge;
+        struct pawl_retain retain;
     } ask;
 
     struct pawl_arena *keep; /* the caller's; answers are copied there at the command's own turn */
@@ -106,6 +131,8 @@ struct pawl_command {
         struct pawl_renewal *renewals; /* RENEW, one a fence */
         int64_t *count;                /* REDRIVE */
         bool *is_first;                /* ACKNOWLEDGE */
+        struct pawl_retained *retained; /* RETAIN */
+        struct pawl_pages *pages;        /* COMPACT */
     } out;
 
     enum pawl_code code; /* the answer */

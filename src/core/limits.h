@@ -33,6 +33,22 @@ enum {
      * some dozens of processes get through; what loses so often is no race. */
     PAWL_RACES_MAX = 8,
 
+    /* Retention works beside callers: a step of theirs is to be longer by a few milliseconds at most. What a
+     * long history leaves over is removed by later steps, so many events and log lines at once. */
+    PAWL_RETAINED_ROWS_MAX = 500,
+    PAWL_RETAINED_LOOKED_AT = 64, /* finished tasks, and tombstones, read for one slice */
+    PAWL_REMAINS_AT_ONCE = 150,
+    /* A step with more commands than this has no room for it. */
+    PAWL_RETAINED_BESIDE_MAX = PAWL_STEP_COMMANDS_MAX / 4,
+    /* A consumer in its way is looked at again after a minute, and tasks that others wait for after an hour. */
+    PAWL_RETAINED_AGAIN_MS = 60 * 1000,
+    PAWL_RETAINED_PASS_MS = 3600 * 1000,
+
+    /* Free pages given back by one step: 2 MiB to move. */
+    PAWL_COMPACTED_PAGES_MAX = 512,
+
+    PAWL_STEP_SLOW_MS = 1000, /* what is logged: a caller has waited for it */
+
     /* How long a caller waits for the continuations it caused, and for the turn. */
     PAWL_CONTINUING_MS_MAX = 5000,
     PAWL_TURN_WAIT_MS_MAX = 5000,
@@ -71,6 +87,7 @@ enum {
     PAWL_CHECKPOINTS_KEPT = 64,
     PAWL_LATE_RESULTS_KEPT = 8,
     PAWL_LATE_RESULT_BYTES_MAX = 64 * 1024,
+    PAWL_TASK_ROWS_MAX = 16 + PAWL_CHECKPOINTS_KEPT + PAWL_LATE_RESULTS_KEPT, /* payloads too */
     PAWL_LOG_BYTES_KEPT = 1024 * 1024, /* for each task; the oldest lines go first */
     PAWL_LOG_ROW_BYTES = 64,           /* what a line counts besides its text: a row is not free */
     /* rows that may have to go for one line of the largest size */
@@ -100,6 +117,13 @@ enum {
 /* Consumers that have acknowledged nothing for so long, and hold others back, are dropped. */
 #define PAWL_CONSUMER_KEPT_MS (INT64_C(7) * 24 * 3600 * 1000)
 
+/* Tombstones: by then nobody repeats a call that long ago made the task, nor starts what depends on it. For ever
+ * would be a file that grows for ever. */
+#define PAWL_TOMBSTONE_KEPT_MS (INT64_C(90) * 24 * 3600 * 1000)
+
+/* Ages by which things are removed: longer than this is never. */
+#define PAWL_RETAIN_MS_MAX (INT64_C(100) * 366 * 24 * 3600 * 1000)
+
 /* Delays are capped so that now + delay can never overflow, whatever a caller asks. */
 #define PAWL_DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
 
@@ -108,6 +132,8 @@ static_assert(PAWL_STEP_COMMAND_BYTES_MAX + PAWL_STEP_CLAIM_BYTES_MAX + 2 * PAWL
               "the bodies of a step, its claims and two payloads must fit in its arena");
 static_assert(PAWL_STEP_CLAIM_BYTES_MAX >= PAWL_CLAIM_BYTES_MAX + 2 * PAWL_PAYLOAD_BYTES_MAX,
               "a claim that is alone in its step is always given a task");
+static_assert(2 + PAWL_TASK_ROWS_MAX + 2 * PAWL_REMAINS_AT_ONCE <= PAWL_RETAINED_ROWS_MAX,
+              "any task must fit in a slice of retention, but for its dependencies");
 static_assert(PAWL_INSTANT_MS_MAX < INT64_C(1) << PAWL_RANK_TIME_BITS, "an instant must fit in a rank");
 static_assert(PAWL_BATCH_BYTES_MAX >= PAWL_PAYLOAD_BYTES_MAX, "a batch of one must hold any payload");
 

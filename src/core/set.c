@@ -260,7 +260,7 @@ void pawl_set_saved(struct pawl_set *set)
     set->changed = NULL;
     set->changed_last = NULL;
     for (int i = 0; i < PAWL_APPEND_KIND_COUNT; i++) {
-        if (i != PAWL_APPEND_EVENT) set->appends[i].count = 0;
+        if (i != PAWL_APPEND_EVENT && i != PAWL_APPEND_NOTICE) set->appends[i].count = 0;
     }
     set->undo = NULL;
 }

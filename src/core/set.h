@@ -32,6 +32,10 @@ enum pawl_look {
     PAWL_LOOK_EVENT,         /* number = position    struct pawl_event_row */
     PAWL_LOOK_ACK,           /* number = consumer key, after = position; int64_t, the position */
     PAWL_LOOK_CURSOR_MIN,    /*                      struct pawl_consumer_row: the one with the lowest cursor */
+    PAWL_LOOK_TOMBSTONE_ID,  /* text = id            struct pawl_tombstone_row */
+    PAWL_LOOK_TOMBSTONE_KEY, /* text = idempotency   struct pawl_tombstone_row */
+    PAWL_LOOK_EVENT_LAST,    /* number = task        int64_t, the position of its newest event */
+    PAWL_LOOK_WAITING,       /* number = task, text = its id; int64_t, some task that still waits for it */
 
     /* lists: entry->row is struct pawl_rows, never NULL once loaded; at most limit rows */
     PAWL_LOOK_READY,         /* number = queue key   int64_t task keys, in order of claims; loads the tasks */
@@ -44,6 +48,9 @@ enum pawl_look {
     PAWL_LOOK_LOG_OLDEST,    /* number = task        struct pawl_log_row, oldest first (text has len only) */
     PAWL_LOOK_DEAD,          /* after = last task key   int64_t keys of DEAD_LETTER tasks in key order;
                                 loads the tasks */
+    PAWL_LOOK_FINISHED,      /* number = at_ms, after = task key   struct pawl_finished: those that ended after that
+                                place, oldest first */
+    PAWL_LOOK_TOMBSTONES,    /*                      struct pawl_tombstone_row, in the order of keys */
 };
 
 struct pawl_rows {
@@ -92,6 +99,11 @@ enum pawl_append_kind {
     PAWL_APPEND_ACK,              /* struct pawl_ack, inserted */
     PAWL_APPEND_ACK_PRUNE,        /* struct pawl_ack: delete the consumer's up to position */
     PAWL_APPEND_EVENT_PRUNE,      /* struct pawl_event_prune */
+    PAWL_APPEND_REMOVAL,          /* struct pawl_removal: a task becomes its tombstone */
+    PAWL_APPEND_REMAINS,          /* int64_t task: delete the oldest of its events and log lines, so many of each */
+    PAWL_APPEND_TOMBSTONE_PRUNE,  /* int64_t key: delete this tombstone */
+    PAWL_APPEND_COMPACT,          /* struct pawl_compacting: asked and answered */
+    PAWL_APPEND_NOTICE,           /* struct pawl_notice: not stored, but told to the log after the commit */
     PAWL_APPEND_KIND_COUNT
 };
 
@@ -113,6 +125,36 @@ struct pawl_event_prune { /* delete events of a task, at most limit, oldest firs
     int32_t limit;
 };
 
+struct pawl_removal {
+    const struct pawl_task_row *task; /* as it was */
+    int64_t at_ms;
+};
+
+struct pawl_pages {
+    int64_t freed_pages; /* given back by this slice */
+    int64_t free_pages;  /* left */
+    int64_t pages;       /* of the file */
+    int64_t page_bytes;
+    bool is_able;        /* the file was made so that it can be done in slices */
+};
+
+struct pawl_compacting { /* free pages of the file go back to the file system, at most so many */
+    int32_t pages_max;
+    struct pawl_pages *out; /* filled by the store */
+};
+
+enum pawl_notice_kind {
+    PAWL_NOTICE_CONSUMER_DROPPED, /* text = its name, first = events it was behind, second = ms since it was seen */
+    PAWL_NOTICE_RETAINED,         /* first = tasks removed, second = tombstones ended */
+};
+
+struct pawl_notice {
+    enum pawl_notice_kind kind;
+    struct pawl_str text;
+    int64_t first;
+    int64_t second;
+};
+
 struct pawl_undo; /* one journal record */
 
 struct pawl_set {
@@ -122,7 +164,7 @@ struct pawl_set {
     struct pawl_append loaded_tasks; /* struct pawl_entry of tasks loaded since this was last emptied */
     struct pawl_entry *changed;  /* in order of first change */
     struct pawl_entry *changed_last;
-    struct pawl_append appends[PAWL_APPEND_KIND_COUNT]; /* events stay until commit, the rest until saved */
+    struct pawl_append appends[PAWL_APPEND_KIND_COUNT]; /* events and notices stay until the commit, the rest until saved */
     struct pawl_undo *undo;      /* newest first; since the last mark */
     bool is_short;               /* the command now running met something not loaded */
     bool is_full;                /* the arena's budget is spent or memory is out; sticky */

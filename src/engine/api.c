@@ -367,6 +367,104 @@ enum pawl_code pawl_queue_set(struct pawl *pawl, const struct pawl_queue_set *as
     return check_and_ask(pawl, &request, err);
 }
 
+/* ---- Room ---- */
+
+static enum pawl_code check_gc(const struct pawl_gc *ask, struct pawl_error *err)
+{
+    if (ask->older_than_ms < 0 || ask->older_than_ms > PAWL_RETAIN_MS_MAX) {
+        return pawl_error_set(err, PAWL_INVALID, "older_than_ms: %lld is not from 0 to %lld",
+                              (long long)ask->older_than_ms, (long long)PAWL_RETAIN_MS_MAX);
+    }
+    if ((ask->states & ~(uint32_t)PAWL_TASK_STATES_TERMINAL) != 0) {
+        return pawl_error_set(err, PAWL_INVALID, "states: only what has ended can be removed");
+    }
+    return ask->max >= 0 ? PAWL_OK : pawl_error_set(err, PAWL_INVALID, "max: is negative");
+}
+
+/* Slice after slice, each a command of its own. */
+static enum pawl_code run_gc(struct pawl *pawl, struct pawl_retain slice, struct pawl_gc_done *done,
+                             struct pawl_error *err)
+{
+    struct pawl_gc_done all = {0};
+    for (bool goes_on = true; goes_on;) {
+        struct pawl_request request;
+        struct pawl_retained out = {0};
+        pawl_request_init(&request, PAWL_COMMAND_RETAIN);
+        request.command.ask.retain = slice;
+        request.command.out.retained = &out;
+        enum pawl_code code = check_and_ask(pawl, &request, err);
+        if (code != PAWL_OK) return code;
+        all.removed += out.removed;
+        all.waiting += out.waiting;
+        all.ended += out.ended;
+        memcpy(all.held_by, out.held_by, sizeof all.held_by);
+        slice.after = out.after;
+        slice.max -= out.removed;
+        goes_on = out.goes_on && slice.max > 0;
+    }
+    *done = all;
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_gc(struct pawl *pawl, const struct pawl_gc *ask, struct pawl_gc_done *done,
+                       struct pawl_error *err)
+{
+    struct pawl_gc own;
+    if (pawl == NULL || ask == NULL || done == NULL) return misuse(err, "pawl, ask and done are needed");
+    enum pawl_code code = PAWL_OPTIONS_READ(own, ask, "ask", "PAWL_GC_INIT", err);
+    if (code == PAWL_OK) code = check_gc(&own, err);
+    if (code == PAWL_OK) code = pawl_engine_enter(pawl, err);
+    if (code != PAWL_OK) return code;
+    code = run_gc(pawl,
+                  (struct pawl_retain){.older_than_ms = own.older_than_ms,
+                                       .states = own.states != 0 ? own.states : PAWL_TASK_STATES_TERMINAL,
+                                       .is_dry = own.is_dry,
+                                       .max = own.max != 0 ? own.max : INT64_MAX},
+                  done, err);
+    pawl_engine_leave(pawl);
+    return code;
+}
+
+static enum pawl_code run_compact(struct pawl *pawl, struct pawl_compacted *done, struct pawl_error *err)
+{
+    struct pawl_compacted all = {0};
+    for (bool goes_on = true; goes_on;) {
+        struct pawl_request request;
+        struct pawl_pages pages = {0};
+        pawl_request_init(&request, PAWL_COMMAND_COMPACT);
+        request.command.out.pages = &pages;
+        enum pawl_code code = check_and_ask(pawl, &request, err);
+        if (code != PAWL_OK) return code;
+        if (!pages.is_able) {
+            return pawl_error_set(err, PAWL_UNSUPPORTED,
+                                  "this file was made by a version that could not give room back in slices; "
+                                  "with all programs stopped, sqlite3 FILE 'PRAGMA auto_vacuum = 2; VACUUM' "
+                                  "makes it such a file");
+        }
+        all.freed_bytes += pages.freed_pages * pages.page_bytes;
+        all.file_bytes = pages.pages * pages.page_bytes;
+        goes_on = pages.free_pages > 0 && pages.freed_pages > 0;
+    }
+    *done = all;
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_compact(struct pawl *pawl, struct pawl_compacted *done, struct pawl_error *err)
+{
+    if (pawl == NULL || done == NULL) return misuse(err, "pawl and done are needed");
+    enum pawl_code code = pawl_engine_enter(pawl, err);
+    if (code != PAWL_OK) return code;
+    if (pawl->turn == NULL) {
+        code = pawl_error_set(err, PAWL_UNSUPPORTED,
+                              "PostgreSQL uses the room of removed rows again by itself (autovacuum); "
+                              "VACUUM FULL of the schema's tables gives it back, and locks them meanwhile");
+    } else {
+        code = run_compact(pawl, done, err);
+    }
+    pawl_engine_leave(pawl);
+    return code;
+}
+
 /* ---- Consumers ---- */
 
 enum pawl_code pawl_consumer_acknowledge_through(struct pawl *pawl, struct pawl_str consumer,

@@ -464,12 +464,22 @@ static char *c_copy(struct pawl_str text)
     return copy;
 }
 
+static enum pawl_code check_keep(const char *name, int64_t ms, struct pawl_error *err)
+{
+    if (ms >= 0 && ms <= PAWL_RETAIN_MS_MAX) return PAWL_OK;
+    return pawl_error_set(err, PAWL_INVALID, "%s: %lld is not from 0 to %lld", name, (long long)ms,
+                          (long long)PAWL_RETAIN_MS_MAX);
+}
+
 static enum pawl_code check_options(const struct pawl_options *options, struct pawl_error *err)
 {
     if (options->store.len == 0) return pawl_error_set(err, PAWL_INVALID, "store: is empty");
     if (memchr(options->store.ptr, '\0', options->store.len) != NULL) {
         return pawl_error_set(err, PAWL_INVALID, "store: holds a NUL");
     }
+    enum pawl_code code = check_keep("retain_ms", options->retain_ms, err);
+    if (code == PAWL_OK) code = check_keep("events_keep_ms", options->events_keep_ms, err);
+    if (code != PAWL_OK) return code;
     bool is_lease = options->lease_ms == 0 || (options->lease_ms >= PAWL_LEASE_MS_MIN &&
                                                options->lease_ms <= PAWL_LEASE_MS_MAX);
     if (!is_lease) {
@@ -536,6 +546,8 @@ enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *given, st
     pawl->log = (struct pawl_log){options->log, options->log_self, PAWL_LOG_DEBUG};
     pawl->is_driven = options->driven;
     pawl->has_timers = !options->no_timers;
+    pawl->retain_ms = options->retain_ms;
+    pawl->events_keep_ms = options->events_keep_ms;
     pawl->lease_ms = options->lease_ms != 0 ? options->lease_ms : PAWL_LEASE_MS_DEFAULT;
     pawl->on_completed = options->on_completed;
     pawl->on_completed_self = options->on_completed_self;

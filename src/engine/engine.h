@@ -65,6 +65,8 @@ struct pawl {
     pid_t pid;                     /* who opened it: a handle does not survive fork */
     bool has_timers;
     int64_t lease_ms;
+    int64_t retain_ms;             /* 0 = retention is off */
+    int64_t events_keep_ms;
 
     /* between threads, under lock */
     pthread_mutex_t lock;
@@ -94,6 +96,10 @@ struct pawl {
     int64_t next_due_at_ms;        /* store time; 0 = not known; INT64_MAX = nothing */
     int64_t next_due_boot_ms;      /* when that is on the boot clock */
     int64_t no_step_until_boot_ms; /* after a failure of the engine's own work: patience */
+    int64_t next_retain_at_ms;     /* store time; 0 = not known; INT64_MAX = nothing has ended */
+    struct pawl_finished retained; /* up to there this pass of retention has come */
+    int64_t retain_pass_at_ms;     /* when it began */
+    bool has_passed_over;          /* it met tasks that others wait for */
     bool is_parked_worth;          /* the bell has rung: parked claims have to be looked at */
     bool is_careful;               /* own work has failed: it goes alone, one piece a step */
     size_t own_skip;               /* careful: pieces passed over because they fail */
@@ -132,6 +138,9 @@ void pawl_request_answer(struct pawl_request *request, enum pawl_code code, cons
 /* Writes a line of the log for each event of a committed step. */
 void pawl_engine_log(const struct pawl_log *log, const struct pawl_append *events,
                      struct pawl_arena *scratch);
+
+/* The same for what is not an event of a task. */
+void pawl_engine_log_notices(const struct pawl_log *log, const struct pawl_append *notices);
 
 /* Whether a call may wait; false after pawl_stop_waiting. */
 bool pawl_engine_may_wait(struct pawl *pawl);

@@ -51,3 +51,20 @@ void pawl_engine_log(const struct pawl_log *log, const struct pawl_append *event
             PAWL_TEXT("reason", has_reason ? row->note : (struct pawl_str){0}));
     }
 }
+
+void pawl_engine_log_notices(const struct pawl_log *log, const struct pawl_append *notices)
+{
+    for (size_t i = 0; i < notices->count; i++) {
+        const struct pawl_notice *notice = ((struct pawl_notice *const *)notices->items)[i];
+        switch (notice->kind) {
+        case PAWL_NOTICE_CONSUMER_DROPPED:
+            pawl_log_write(log, PAWL_LOG_WARN, "consumer.dropped", PAWL_TEXT("consumer", notice->text),
+                           PAWL_INT("behind", notice->first), PAWL_INT("away_ms", notice->second));
+            break;
+        case PAWL_NOTICE_RETAINED:
+            pawl_log_write(log, PAWL_LOG_INFO, "retention.slice", PAWL_INT("removed", notice->first),
+                           PAWL_INT("ended", notice->second));
+            break;
+        }
+    }
+}

@@ -104,6 +104,37 @@ static bool may_schedule(struct transaction *t)
     return true;
 }
 
+static bool has_room(const struct transaction *t)
+{
+    return t->work.count + t->claims.count <= PAWL_RETAINED_BESIDE_MAX;
+}
+
+/* A slice of retention, in steps with room. A pass goes on where the slice before it has ended; now and then one
+ * begins anew, for what was passed over. */
+static void schedule_retention(struct transaction *t)
+{
+    struct pawl *pawl = t->pawl;
+    if (pawl->retain_ms == 0 || pawl->next_retain_at_ms > t->head.now_ms) return;
+    if (!has_room(t) || !may_schedule(t)) return;
+    if (t->head.now_ms - pawl->retain_pass_at_ms >= PAWL_RETAINED_PASS_MS) {
+        pawl->retained = (struct pawl_finished){0};
+        pawl->retain_pass_at_ms = t->head.now_ms;
+        pawl->has_passed_over = false;
+    }
+    struct pawl_request *request = own_request(t, PAWL_COMMAND_RETAIN, 0);
+    struct pawl_retained *out = pawl_arena_take(t->step.set.arena, sizeof *out);
+    if (request == NULL || out == NULL) {
+        t->step.set.is_full = true;
+        return;
+    }
+    request->command.ask.retain = (struct pawl_retain){.older_than_ms = pawl->retain_ms,
+                                                       .events_keep_ms = pawl->events_keep_ms,
+                                                       .states = PAWL_TASK_STATES_TERMINAL,
+                                                       .max = INT64_MAX,
+                                                       .after = pawl->retained};
+    request->command.out.retained = out;
+}
+
 /* Continuations this handle has caused, then, where it runs timers, anybody's, then due rows. */
 static enum pawl_code schedule_own(struct transaction *t, struct pawl_error *err)
 {
@@ -134,6 +165,7 @@ static enum pawl_code schedule_own(struct transaction *t, struct pawl_error *err
         if (may_schedule(t)) (void)own_request(t, PAWL_COMMAND_DUE, ((const int64_t *)rows->rows)[i]);
     }
     t->step.set.loaded_tasks.count = 0; /* they are scheduled, or not for this step */
+    schedule_retention(t);
     t->is_due_read = true;
     return PAWL_OK;
 }
@@ -162,6 +194,8 @@ static void hold_back(struct transaction *t, struct pawl_map *held, const struct
 static struct pawl_request *origin_of(const struct pawl *pawl, struct pawl_request *request)
 {
     if (request->command.kind == PAWL_COMMAND_DUE) return NULL;
+    bool is_own_retention = request->command.kind == PAWL_COMMAND_RETAIN && request->asked_boot_ms == 0;
+    if (is_own_retention) return NULL; /* in the step's arena */
     if (request->command.kind != PAWL_COMMAND_CONTINUE) return request;
     for (size_t i = 0; i < pawl->caused_count; i++) {
         if (pawl->caused[i].key == request->own_continuation) return pawl->caused[i].origin;
@@ -392,6 +426,28 @@ static void remember_caused(struct pawl *pawl, const struct caused_here *caused)
     if (caused->origin != NULL) caused->origin->continuations++;
 }
 
+static int64_t next_pass_at(const struct pawl *pawl)
+{
+    return pawl->retain_pass_at_ms + PAWL_RETAINED_PASS_MS;
+}
+
+/* Where the next slice of retention begins, and when. */
+static void settle_retention(struct transaction *t)
+{
+    struct pawl *pawl = t->pawl;
+    for (const struct pawl_request *own = t->continued.first; own != NULL; own = own->next) {
+        if (own->command.kind != PAWL_COMMAND_RETAIN) continue;
+        const struct pawl_retained *out = own->command.out.retained;
+        pawl->retained = out->after;
+        if (out->waiting > 0) pawl->has_passed_over = true;
+        pawl->next_retain_at_ms = out->goes_on               ? t->head.now_ms
+                                  : out->held_by[0] != '\0' ? t->head.now_ms + PAWL_RETAINED_AGAIN_MS
+                                                             : out->next_at_ms;
+        bool is_pass_first = pawl->has_passed_over && pawl->next_retain_at_ms > next_pass_at(pawl);
+        if (is_pass_first) pawl->next_retain_at_ms = next_pass_at(pawl);
+    }
+}
+
 static void settle_continuations(struct transaction *t)
 {
     struct pawl *pawl = t->pawl;
@@ -454,12 +510,26 @@ static void tell_the_world(struct transaction *t)
     (void)pthread_cond_broadcast(&pawl->changed);
     (void)pthread_mutex_unlock(&pawl->lock);
     pawl_engine_log(&pawl->log, &t->step.set.appends[PAWL_APPEND_EVENT], pawl->arena);
+    pawl_engine_log_notices(&pawl->log, &t->step.set.appends[PAWL_APPEND_NOTICE]);
     if (pawl->on_completed != NULL) call_on_completed(t);
     pawl_listening_tell(pawl->listening, &t->step.set.appends[PAWL_APPEND_EVENT],
                         pawl_str_of(pawl->store_id));
 }
 
-/* What is due next, by one plain read. */
+/* When retention has something to do again; the first task to end after all others is known of by the bell. */
+static void look_at_retention(struct pawl *pawl)
+{
+    int64_t finished_at_ms;
+    if (pawl->retain_ms == 0 || !pawl->has_timers) return;
+    if (pawl->next_retain_at_ms != 0 && pawl->next_retain_at_ms != INT64_MAX) return;
+    if (pawl_store_next_finished(pawl->store, &pawl->retained, &finished_at_ms, NULL) != PAWL_OK) return;
+    bool is_any = finished_at_ms < INT64_MAX - pawl->retain_ms;
+    int64_t at_ms = is_any ? finished_at_ms + pawl->retain_ms : INT64_MAX;
+    if (pawl->has_passed_over && next_pass_at(pawl) < at_ms) at_ms = next_pass_at(pawl);
+    pawl->next_retain_at_ms = at_ms;
+}
+
+/* What is due next, by one plain read, or two. */
 static void look_ahead(struct pawl *pawl)
 {
     int64_t due_at_ms;
@@ -468,6 +538,8 @@ static void look_ahead(struct pawl *pawl)
     pawl->next_due_at_ms = 0;
     pawl->next_due_boot_ms = boot_ms + PAWL_ENGINE_PATIENCE_MS;
     if (pawl_store_next_due(pawl->store, &due_at_ms, &now_ms, NULL) != PAWL_OK) return;
+    look_at_retention(pawl);
+    if (pawl->retain_ms != 0 && pawl->next_retain_at_ms < due_at_ms) due_at_ms = pawl->next_retain_at_ms;
     pawl->next_due_at_ms = due_at_ms == 0 ? now_ms : due_at_ms;
     pawl->next_due_boot_ms =
         due_at_ms == INT64_MAX ? INT64_MAX : boot_ms + (due_at_ms > now_ms ? due_at_ms - now_ms : 0);
@@ -513,6 +585,10 @@ static void arm_earlier(struct transaction *t)
         if (slot->kind != PAWL_LOOK_TASK) continue;
         const struct pawl_task_row *task = row;
         if (task->due_at_ms != 0 && task->due_at_ms < due_at_ms) due_at_ms = task->due_at_ms;
+        if (task->finished_at_ms == 0 || pawl->retain_ms == 0) continue;
+        int64_t retain_at_ms = task->finished_at_ms + pawl->retain_ms;
+        if (pawl->next_retain_at_ms == INT64_MAX) pawl->next_retain_at_ms = retain_at_ms;
+        if (pawl->next_retain_at_ms < due_at_ms) due_at_ms = pawl->next_retain_at_ms;
     }
     if (due_at_ms >= pawl->next_due_at_ms) return;
     pawl->next_due_at_ms = due_at_ms;
@@ -535,6 +611,7 @@ static void finish(struct transaction *t)
 {
     struct pawl *pawl = t->pawl;
     settle_continuations(t);
+    settle_retention(t);
     if (needs_look(t)) {
         look_ahead(pawl);
     } else if (pawl->has_timers) {
@@ -560,6 +637,18 @@ static void finish(struct transaction *t)
         pawl_requests_add(&pawl->backlog, request);
     }
     if (t->was_ready_late && pawl->parked.count > 0) pawl->is_parked_worth = true;
+}
+
+/* Somebody has waited for it, and the next step with him. The turn is not counted: that was another's step. */
+static void log_if_slow(const struct transaction *t, int64_t began_boot_ms)
+{
+    const struct pawl *pawl = t->pawl;
+    int64_t took_ms = pawl->env->boot_ms(pawl->env->self) - began_boot_ms;
+    if (took_ms < PAWL_STEP_SLOW_MS) return;
+    pawl_log_write(&pawl->log, PAWL_LOG_WARN, "step.slow", PAWL_INT("took_ms", took_ms),
+                   PAWL_INT("commands", (int64_t)t->done.count),
+                   PAWL_INT("own", (int64_t)t->continued.count),
+                   PAWL_INT("events", (int64_t)t->step.set.appends[PAWL_APPEND_EVENT].count));
 }
 
 /* ---- The step ---- */
@@ -634,6 +723,7 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, st
         if (pawl->turn != NULL && pawl_turn_drain(pawl->turn)) hear_bell(pawl);
         code = run_transaction(&t, is_last_chance, err);
         if (code == PAWL_OK) pawl_store_checkpoint(pawl->store);
+        log_if_slow(&t, t.began_boot_ms);
         if (pawl->turn != NULL) {
             if (code == PAWL_OK || code == PAWL_UNKNOWN_OUTCOME) {
                 pawl_turn_ring(pawl->turn);

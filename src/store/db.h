@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "store/statements.h"
 
+struct pawl_compacting; /* core/set.h */
 struct pawl_db;
 struct pawl_db_driver;
 
@@ -226,6 +227,9 @@ struct pawl_db_driver {
     struct pawl_str (*path)(const struct pawl_db *db);
 
     /* SQLite only, else NULL: moves the log into the file if it has grown long. */
+    /* Gives free pages of the file back to the file system; within a write transaction. NULL where there is
+     * no file. */
+    enum pawl_code (*compact)(struct pawl_db *db, const struct pawl_compacting *asked, struct pawl_error *err);
     /* A number that changes with every commit of another connection, and not with our own; NULL where a
      * commit that can be seen is on disk. */
     int64_t (*others)(struct pawl_db *db);

@@ -277,6 +277,35 @@ static enum pawl_code on_log(void *self, const struct pawl_db_row *row, struct p
     return memory(answer->load, err);
 }
 
+static enum pawl_code on_tombstone(void *self, const struct pawl_db_row *row,
+                                   struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct load *load = answer->load;
+    struct pawl_tombstone_row *stone = pawl_arena_take(load->set->arena, sizeof *stone);
+    answer->read_count++;
+    if (stone == NULL) return memory(load, err);
+    if (pawl_row_tombstone(row, load->set->arena, stone) != NULL) return memory(load, err);
+    if (answer->list == NULL) {
+        answer->row = stone;
+    } else {
+        struct pawl_tombstone_row *place = list_add(answer, sizeof *place);
+        if (place != NULL) *place = *stone;
+    }
+    return memory(load, err);
+}
+
+static enum pawl_code on_finished(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_finished *place = list_add(answer, sizeof *place);
+    answer->read_count++;
+    if (place != NULL) {
+        *place = (struct pawl_finished){pawl_db_int64(row, 0), pawl_db_int64(row, 1)};
+    }
+    return memory(answer->load, err);
+}
+
 /* ---- Looks as statements ----------------------------------------------------------------------
  */
 
@@ -350,6 +379,18 @@ static struct question question_of(const struct pawl_entry *entry)
         return (struct question){PAWL_SQL_LOG_OLDEST, on_log, true, {number, limit}, 2};
     case PAWL_LOOK_DEAD:
         return (struct question){PAWL_SQL_TASKS_DEAD, on_task_listed, true, {after, limit}, 2};
+    case PAWL_LOOK_TOMBSTONE_ID:
+        return (struct question){PAWL_SQL_TOMBSTONE_BY_ID, on_tombstone, false, {text}, 1};
+    case PAWL_LOOK_TOMBSTONE_KEY:
+        return (struct question){PAWL_SQL_TOMBSTONE_BY_IDEMPOTENCY, on_tombstone, false, {text}, 1};
+    case PAWL_LOOK_TOMBSTONES:
+        return (struct question){PAWL_SQL_TOMBSTONES, on_tombstone, true, {limit}, 1};
+    case PAWL_LOOK_EVENT_LAST:
+        return (struct question){PAWL_SQL_EVENT_LAST, on_number, false, {number}, 1};
+    case PAWL_LOOK_WAITING:
+        return (struct question){PAWL_SQL_DEPENDENT_WAITING, on_number, false, {number, text}, 2};
+    case PAWL_LOOK_FINISHED:
+        return (struct question){PAWL_SQL_FINISHED, on_finished, true, {number, after, limit}, 3};
     }
     bool is_known = false;
     pawl_assert(is_known);

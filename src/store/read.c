@@ -187,6 +187,20 @@ enum pawl_code pawl_reader_fault(struct pawl_str id, struct pawl_str fault, stru
                           PAWL_STR_ARG(fault));
 }
 
+struct removed {
+    struct pawl_arena *scratch;
+    struct pawl_tombstone_row row;
+    bool is_found;
+};
+
+static enum pawl_code on_removed(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)err;
+    struct removed *removed = self;
+    removed->is_found = pawl_row_tombstone(row, removed->scratch, &removed->row) == NULL;
+    return PAWL_OK;
+}
+
 enum pawl_code pawl_reader_find(struct pawl_reader *reader, struct pawl_str id, int64_t *key,
                                 struct pawl_error *err)
 {
@@ -203,6 +217,14 @@ enum pawl_code pawl_reader_find(struct pawl_reader *reader, struct pawl_str id, 
     code = pawl_reader_ask(reader, PAWL_SQL_READ_QUARANTINE, &named, 1, on_reason, &reason, err);
     if (code != PAWL_OK) return code;
     if (reason.is_found) return pawl_reader_fault(id, reason.text, err);
+    struct removed removed = {.scratch = reader->scratch};
+    code = pawl_reader_ask(reader, PAWL_SQL_TOMBSTONE_BY_ID, &named, 1, on_removed, &removed, err);
+    if (code != PAWL_OK) return code;
+    if (removed.is_found) {
+        return pawl_error_set(err, PAWL_NOT_FOUND,
+                              "no such task: %.*s ended as %s and was removed since",
+                              PAWL_STR_ARG(id), pawl_task_state_name(removed.row.state));
+    }
     return pawl_error_set(err, PAWL_NOT_FOUND, "no such task: %.*s", PAWL_STR_ARG(id));
 }
 

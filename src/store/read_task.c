@@ -96,6 +96,7 @@ static enum pawl_code on_dependency(void *self, const struct pawl_db_row *row,
         list->ids = pawl_arena_take_array(list->keep, PAWL_DEPENDENCIES_MAX, sizeof *list->ids);
     }
     if (list->ids == NULL || list->count == PAWL_DEPENDENCIES_MAX) return PAWL_OK;
+    if (pawl_db_is_null(row, 0)) return PAWL_OK; /* removed, and its tombstone too */
     list->ids[list->count++] = pawl_row_text(row, 0, list->keep);
     return PAWL_OK;
 }

@@ -285,3 +285,20 @@ const char *pawl_row_late(const struct pawl_db_row *row, struct pawl_arena *aren
     out->digest = next_int(&reader);
     return reader.fault;
 }
+
+const char *pawl_row_tombstone(const struct pawl_db_row *row, struct pawl_arena *arena,
+                               struct pawl_tombstone_row *out)
+{
+    int64_t state = pawl_db_int64(row, 2);
+    *out = (struct pawl_tombstone_row){
+        .key = pawl_db_int64(row, 0),
+        .id = pawl_row_text(row, 1, arena),
+        .finished_at_ms = pawl_db_int64(row, 3),
+        .removed_at_ms = pawl_db_int64(row, 4),
+        .idempotency_key = pawl_row_text(row, 5, arena),
+        .body_digest = pawl_db_int64(row, 6),
+    };
+    if (!pawl_task_state_is(state)) return "its state is none";
+    out->state = (enum pawl_task_state)state;
+    return NULL;
+}

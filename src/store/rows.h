@@ -73,6 +73,11 @@ enum { PAWL_ROW_LATE_COLUMNS = 7 };
 const char *pawl_row_late(const struct pawl_db_row *row, struct pawl_arena *arena,
                           struct pawl_late_row *out);
 
+/* key, id, state, finished_at_ms, removed_at_ms, idempotency_key, body_digest */
+enum { PAWL_ROW_TOMBSTONE_COLUMNS = 7 };
+const char *pawl_row_tombstone(const struct pawl_db_row *row, struct pawl_arena *arena,
+                               struct pawl_tombstone_row *out);
+
 /* A copy in the arena; empty stays empty. */
 struct pawl_str pawl_row_text(const struct pawl_db_row *row, int32_t column,
                               struct pawl_arena *arena);

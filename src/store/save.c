@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "core/limits.h"
 #include "store/handle.h"
 
 static struct pawl_value rank_value(int64_t rank)
@@ -300,6 +301,12 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
     case PAWL_LOOK_LATE:
     case PAWL_LOOK_LOG_OLDEST:
     case PAWL_LOOK_DEAD:
+    case PAWL_LOOK_TOMBSTONE_ID:
+    case PAWL_LOOK_TOMBSTONE_KEY:
+    case PAWL_LOOK_TOMBSTONES:
+    case PAWL_LOOK_EVENT_LAST:
+    case PAWL_LOOK_WAITING:
+    case PAWL_LOOK_FINISHED:
         return PAWL_OK; /* written as other rows, or by appends */
     }
     return PAWL_OK;
@@ -375,6 +382,55 @@ static enum pawl_code by_pair(struct pawl_db *db, enum pawl_statement statement,
     return pawl_db_change(db, statement, values, PAWL_COUNT_OF(values), false, err);
 }
 
+static enum pawl_code remove_remains(struct pawl_db *db, int64_t task, struct pawl_error *err)
+{
+    enum pawl_code code = by_pair(db, PAWL_SQL_EVENT_REMOVE, task, PAWL_REMAINS_AT_ONCE, err);
+    if (code != PAWL_OK) return code;
+    return by_pair(db, PAWL_SQL_LOG_REMOVE_OLDEST, task, PAWL_REMAINS_AT_ONCE, err);
+}
+
+/* The row becomes its tombstone; what lies beside it goes, as far as the row knows of any. */
+static enum pawl_code remove_task(struct pawl_db *db, const struct pawl_removal *removal,
+                                  struct pawl_error *err)
+{
+    const struct pawl_task_row *task = removal->task;
+    struct pawl_value row[] = {pawl_int(task->key), pawl_int(task->state), pawl_int(task->epoch)};
+    struct pawl_value stone[] = {
+        pawl_int(task->key),
+        pawl_text(task->id),
+        pawl_int(task->state),
+        pawl_int(task->finished_at_ms),
+        pawl_int(removal->at_ms),
+        pawl_text_or_null(task->idempotency_key),
+        pawl_int_or_null(task->body_digest),
+    };
+    int64_t payload = task->key * PAWL_PAYLOAD_KINDS_MAX;
+    enum pawl_code code =
+        pawl_db_change(db, PAWL_SQL_TASK_REMOVE, row, PAWL_COUNT_OF(row), true, err);
+    if (code == PAWL_OK) {
+        code = pawl_db_change(db, PAWL_SQL_TOMBSTONE_ADD, stone, PAWL_COUNT_OF(stone), true, err);
+    }
+    if (code == PAWL_OK && task->payloads != 0) {
+        code = by_pair(db, PAWL_SQL_PAYLOADS_REMOVE, payload, payload + PAWL_PAYLOAD_KINDS_MAX - 1,
+                       err);
+    }
+    if (code == PAWL_OK) code = by_key(db, PAWL_SQL_DEPENDENCIES_REMOVE, &task->key, err);
+    if (code == PAWL_OK && task->checkpoint_count > 0) {
+        code = by_key(db, PAWL_SQL_CHECKPOINTS_REMOVE, &task->key, err);
+    }
+    if (code == PAWL_OK) code = by_key(db, PAWL_SQL_LATES_REMOVE, &task->key, err);
+    return code == PAWL_OK ? remove_remains(db, task->key, err) : code;
+}
+
+static enum pawl_code compact(struct pawl_db *db, const struct pawl_compacting *asked,
+                              struct pawl_error *err)
+{
+    if (db->driver->compact == NULL) {
+        return pawl_error_set(err, PAWL_UNSUPPORTED, "only a SQLite file can be made smaller");
+    }
+    return db->driver->compact(db, asked, err);
+}
+
 static enum pawl_code write_append(struct pawl_db *db, enum pawl_append_kind kind, const void *item,
                                    struct pawl_error *err)
 {
@@ -409,6 +465,15 @@ static enum pawl_code write_append(struct pawl_db *db, enum pawl_append_kind kin
         return by_pair(db, PAWL_SQL_ACKNOWLEDGEMENT_PRUNE, ack->consumer, ack->position, err);
     case PAWL_APPEND_EVENT_PRUNE:
         return prune_events(db, item, err);
+    case PAWL_APPEND_REMOVAL:
+        return remove_task(db, item, err);
+    case PAWL_APPEND_REMAINS:
+        return remove_remains(db, *(const int64_t *)item, err);
+    case PAWL_APPEND_TOMBSTONE_PRUNE:
+        return by_key(db, PAWL_SQL_TOMBSTONE_REMOVE, item, err);
+    case PAWL_APPEND_COMPACT:
+        return compact(db, item, err);
+    case PAWL_APPEND_NOTICE:     /* for the log */
     case PAWL_APPEND_EVENT:      /* in the commit */
     case PAWL_APPEND_KIND_COUNT: /* no kind */
         break;
@@ -429,7 +494,7 @@ enum pawl_code pawl_store_save(struct pawl_store *store, struct pawl_set *set,
     }
     for (int kind = 0; kind < PAWL_APPEND_KIND_COUNT; kind++) {
         const struct pawl_append *append = &set->appends[kind];
-        if (kind == PAWL_APPEND_EVENT) continue;
+        if (kind == PAWL_APPEND_EVENT || kind == PAWL_APPEND_NOTICE) continue;
         for (size_t i = 0; i < append->count && code == PAWL_OK; i++) {
             store->is_dirty = true;
             code = write_append(store->db, (enum pawl_append_kind)kind, ((void **)append->items)[i],

@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "core/limits.h"
+#include "core/set.h"
 #include "store/db.h"
 #include "store/schema_text.h"
 #include "store/sqlite_file.h"
@@ -28,6 +29,7 @@ enum {
     APPLICATION_ID = 0x5061776C, /* "Pawl" */
     SQLITE_VERSION_MIN = 3040000,
     PRAGMA_BYTES_MAX = 64,
+    AUTO_VACUUM_INCREMENTAL = 2,
 
     /* As long as a caller waits for the turn: beyond it somebody holds the file who knows no turn.
      */
@@ -313,6 +315,36 @@ static void sqlite_checkpoint(struct pawl_db *base, bool all)
     }
 }
 
+/* ---- Room in the file -------------------------------------------------------------------------
+ */
+
+static enum pawl_code sqlite_compact(struct pawl_db *base, const struct pawl_compacting *asked,
+                                     struct pawl_error *err)
+{
+    struct sqlite *db = sqlite_of(base);
+    int64_t mode = 0;
+    int64_t free_before = 0;
+    struct pawl_pages out = {0};
+    char text[PRAGMA_BYTES_MAX];
+    int result = read_pragma(db, "PRAGMA auto_vacuum", &mode, NULL);
+    out.is_able = mode == AUTO_VACUUM_INCREMENTAL;
+    if (result == SQLITE_OK) result = read_pragma(db, "PRAGMA freelist_count", &free_before, NULL);
+    if (result == SQLITE_OK && out.is_able) {
+        (void)snprintf(text, sizeof text, "PRAGMA incremental_vacuum(%" PRId32 ")",
+                       asked->pages_max);
+        result = sqlite3_exec(db->handle, text, NULL, NULL, NULL);
+    }
+    if (result == SQLITE_OK) {
+        result = read_pragma(db, "PRAGMA freelist_count", &out.free_pages, NULL);
+    }
+    if (result == SQLITE_OK) result = read_pragma(db, "PRAGMA page_count", &out.pages, NULL);
+    if (result == SQLITE_OK) result = read_pragma(db, "PRAGMA page_size", &out.page_bytes, NULL);
+    if (result != SQLITE_OK) return fail(db, result, "compact", err);
+    out.freed_pages = free_before - out.free_pages;
+    *asked->out = out;
+    return PAWL_OK;
+}
+
 /* ---- Opening ----------------------------------------------------------------------------------
  */
 
@@ -350,6 +382,7 @@ static const struct pawl_db_driver sqlite_driver = {
     .row_is_null = row_is_null,
     .path = sqlite_path,
     .others = sqlite_others,
+    .compact = sqlite_compact,
     .checkpoint = sqlite_checkpoint,
 };
 
@@ -550,9 +583,13 @@ static enum pawl_code settle(struct sqlite *db, const struct pawl_db_options *op
     if (is_writer && sqlite3_db_readonly(db->handle, "main") == 1) {
         return fail(db, SQLITE_READONLY, "open", err);
     }
+    /* a mark in the file, made once: pages keep note of who points to them, so that free ones can be given back in
+     * slices */
+    if (is_empty(&identity)) code = execute(db, "PRAGMA auto_vacuum = INCREMENTAL", err);
+    if (code != PAWL_OK) return code;
     code =
         execute(db,
-                "PRAGMA page_size = 4096; PRAGMA auto_vacuum = NONE; PRAGMA cache_size = -8192; "
+                "PRAGMA page_size = 4096; PRAGMA cache_size = -8192; "
                 "PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0; PRAGMA synchronous = FULL; "
                 "PRAGMA journal_size_limit = 16777216", /* what a log that had to grow is cut to */
                 err);

@@ -307,6 +307,71 @@ FROM continuation
 ORDER BY key
 LIMIT ?1;
 
+-- Retention.
+
+-- name: FINISHED sqlite
+-- task_finished, in its order, beyond a place.
+SELECT finished_at_ms AS first, key
+FROM task
+WHERE finished_at_ms IS NOT NULL AND finished_at_ms = ?1 AND key > ?2
+UNION ALL
+SELECT finished_at_ms, key
+FROM task
+WHERE finished_at_ms IS NOT NULL AND finished_at_ms > ?1
+ORDER BY first, key
+LIMIT ?3;
+
+-- name: FINISHED postgres
+-- task_finished, in its order, beyond a place: a pair is compared with the index as a whole.
+SELECT finished_at_ms, key
+FROM task
+WHERE finished_at_ms IS NOT NULL AND (finished_at_ms, key) > (?1, ?2)
+ORDER BY finished_at_ms, key
+LIMIT ?3;
+
+-- name: EVENT_LAST
+-- event_task, from its end.
+SELECT position
+FROM event
+WHERE task = ?1
+ORDER BY sequence DESC
+LIMIT 1;
+
+-- name: DEPENDENT_WAITING
+-- dependency_on, then task by its key; dependency_awaited. Some task that has not ended and still waits for
+-- task ?1, or for id ?2, which is its own.
+SELECT d.task
+FROM dependency d
+JOIN task t ON t.key = d.task
+WHERE d.on_key = ?1 AND d.is_open = 1 AND t.state IN (0, 1, 2, 3, 4)
+UNION ALL
+SELECT task
+FROM dependency
+WHERE on_id = ?2 AND on_key IS NULL
+LIMIT 1;
+
+-- name: TOMBSTONE_BY_ID
+-- The unique index of tombstone.id.
+SELECT key, id, state, finished_at_ms, removed_at_ms, idempotency_key, body_digest
+FROM tombstone
+WHERE id = ?1
+LIMIT 1;
+
+-- name: TOMBSTONE_BY_IDEMPOTENCY
+-- tombstone_idempotency.
+SELECT key, id, state, finished_at_ms, removed_at_ms, idempotency_key, body_digest
+FROM tombstone
+WHERE idempotency_key = ?1
+LIMIT 1;
+
+-- name: TOMBSTONES
+-- tombstone, in the order of its key.
+SELECT key, id, state, finished_at_ms, removed_at_ms, idempotency_key, body_digest
+FROM tombstone
+WHERE key > 0
+ORDER BY key
+LIMIT ?1;
+
 -- The writes of a step. A task's row is updated only as it was read: state and epoch are named.
 
 -- name: TASK_ADD
@@ -459,6 +524,52 @@ DELETE FROM acknowledgement WHERE consumer = ?1 AND position <= ?2;
 INSERT INTO event (position, task, sequence, type, at_ms, state, epoch, version, progress, retries, next_retry_at_ms,
                    duration_ms, cause, actor, note)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);
+
+-- name: TASK_REMOVE
+-- task, by its key.
+DELETE FROM task WHERE key = ?1 AND state = ?2 AND epoch = ?3;
+
+-- name: PAYLOADS_REMOVE
+-- payload, by its key.
+DELETE FROM payload WHERE key >= ?1 AND key <= ?2;
+
+-- name: DEPENDENCIES_REMOVE
+-- dependency, by the first part of its key.
+DELETE FROM dependency WHERE task = ?1;
+
+-- name: CHECKPOINTS_REMOVE
+-- checkpoint_task.
+DELETE FROM checkpoint WHERE task = ?1;
+
+-- name: LATES_REMOVE
+-- late_task.
+DELETE FROM late WHERE task = ?1;
+
+-- name: LOG_REMOVE_OLDEST sqlite
+-- log_task, in its order; then log, by its key.
+DELETE FROM log WHERE key IN (SELECT key FROM log WHERE task = ?1 ORDER BY key LIMIT ?2);
+
+-- name: LOG_REMOVE_OLDEST postgres
+-- log_task, in its order; then log, by its key.
+DELETE FROM log WHERE key = ANY (ARRAY(SELECT key FROM log WHERE task = ?1 ORDER BY key LIMIT ?2));
+
+-- name: EVENT_REMOVE sqlite
+-- event_task, in its order; then event, by its key.
+DELETE FROM event
+WHERE position IN (SELECT position FROM event WHERE task = ?1 ORDER BY sequence LIMIT ?2);
+
+-- name: EVENT_REMOVE postgres
+-- event_task, in its order; then event, by its key.
+DELETE FROM event
+WHERE position = ANY (ARRAY(SELECT position FROM event WHERE task = ?1 ORDER BY sequence LIMIT ?2));
+
+-- name: TOMBSTONE_ADD
+INSERT INTO tombstone (key, id, state, finished_at_ms, removed_at_ms, idempotency_key, body_digest)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7);
+
+-- name: TOMBSTONE_REMOVE
+-- tombstone, by its key.
+DELETE FROM tombstone WHERE key = ?1;
 
 -- name: EVENT_PRUNE sqlite
 -- event_task, in its order, from its end for the newest ?2 transitions. Progress (type 4) goes first: all that
@@ -644,13 +755,14 @@ ORDER BY row_key
 LIMIT 1;
 
 -- name: READ_DEPENDENCIES
--- dependency, by its key; then each task by its own. Id and state of what a task waits for, in order; the
--- state is null for a task that does not exist.
-SELECT COALESCE(d.on_id, t.id,
+-- dependency, by its key; then each task, or what is left of it, by its own. Id and state of what a task waits
+-- for, in order; the state is null for a task that does not exist, the id too for one removed very long ago.
+SELECT COALESCE(d.on_id, t.id, s.id,
                 (SELECT z.id FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = d.on_key)),
-       t.state
+       COALESCE(t.state, s.state)
 FROM dependency d
 LEFT JOIN task t ON t.key = d.on_key
+LEFT JOIN tombstone s ON s.key = d.on_key
 WHERE d.task = ?1 AND d.is_open >= ?2
 ORDER BY d.number
 LIMIT ?3;
@@ -846,16 +958,17 @@ GROUP BY waiting.queue, waiting.state
 LIMIT ?2;
 
 -- name: READ_EVENT
--- event, by its key; task, queue and payload by theirs; checkpoint_task. The columns of pawl_row_event, then
+-- event, by its key; task, tombstone, queue and payload by theirs; checkpoint_task. The columns of pawl_row_event, then
 -- id, queue, title and correlation id of its task, the retries that it may have, the start of its result
 -- where it completed (7, 19) without a note, and key and instant of its latest checkpoint where it was
 -- resumed (6).
 SELECT e.position, e.task, e.sequence, e.type, e.at_ms, e.state, e.epoch, e.version, e.progress, e.retries,
        e.next_retry_at_ms, e.duration_ms, e.cause, e.actor, e.note,
-       COALESCE(t.id, (SELECT z.id FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = e.task)),
+       COALESCE(t.id, s.id, (SELECT z.id FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = e.task)),
        q.name, t.title, t.correlation_id, t.max_retries, substr(p.body, 1, CAST(?2 AS INTEGER)), c.key, c.at_ms
 FROM event e
 LEFT JOIN task t ON t.key = e.task
+LEFT JOIN tombstone s ON s.key = e.task
 LEFT JOIN queue q ON q.key = t.queue
 LEFT JOIN payload p ON p.key = e.task * 16 + 1 AND e.type IN (7, 19) AND e.note IS NULL
 LEFT JOIN checkpoint c ON c.key = CASE WHEN e.type = 6

@@ -440,6 +440,29 @@ enum pawl_code pawl_store_next_due(struct pawl_store *store, int64_t *due_at_ms,
     return PAWL_OK;
 }
 
+static enum pawl_code take_instant(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)err;
+    *(int64_t *)self = pawl_db_int64(row, 0);
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_store_next_finished(struct pawl_store *store, const struct pawl_finished *after,
+                                        int64_t *finished_at_ms, struct pawl_error *err)
+{
+    int64_t found = INT64_MAX;
+    struct pawl_value values[] = {pawl_int(after->at_ms), pawl_int(after->key), pawl_int(1)};
+    pawl_assert(!store->is_begun);
+    enum pawl_code code = have_connection(store, err);
+    if (code == PAWL_OK) {
+        code = pawl_db_send(store->db, PAWL_SQL_FINISHED, values, PAWL_COUNT_OF(values),
+                            take_instant, &found, err);
+    }
+    if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
+    if (code == PAWL_OK) *finished_at_ms = found;
+    return code;
+}
+
 static enum pawl_code take_any(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
     (void)row;

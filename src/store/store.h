@@ -72,6 +72,9 @@ bool pawl_store_was_race(const struct pawl_store *store);
  * nothing is), continuations included, and the store's now. */
 enum pawl_code pawl_store_next_due(struct pawl_store *store, int64_t *due_at_ms, int64_t *now_ms,
                                    struct pawl_error *err);
+/* A plain read: when the first task after a place in the order of ends has ended; INT64_MAX = there is none. */
+enum pawl_code pawl_store_next_finished(struct pawl_store *store, const struct pawl_finished *after,
+                                        int64_t *finished_at_ms, struct pawl_error *err);
 /* A plain read: is anything ready in one of these queues? */
 enum pawl_code pawl_store_has_ready(struct pawl_store *store, const struct pawl_str *queues, size_t count,
                                     bool *out, struct pawl_error *err);

@@ -170,6 +170,8 @@ static void *answer_of(struct desk *desk, const struct pawl_entry *entry)
     case PAWL_LOOK_LATE:
     case PAWL_LOOK_LOG_OLDEST:
     case PAWL_LOOK_DEAD:
+    case PAWL_LOOK_FINISHED:
+    case PAWL_LOOK_TOMBSTONES:
         return rows_of(desk, NULL, 0, 1);
     case PAWL_LOOK_IDEMPOTENCY:
     case PAWL_LOOK_PAYLOAD:
@@ -178,6 +180,10 @@ static void *answer_of(struct desk *desk, const struct pawl_entry *entry)
     case PAWL_LOOK_CHECKPOINT:
     case PAWL_LOOK_EVENT:
     case PAWL_LOOK_ACK:
+    case PAWL_LOOK_TOMBSTONE_ID:
+    case PAWL_LOOK_TOMBSTONE_KEY:
+    case PAWL_LOOK_EVENT_LAST:
+    case PAWL_LOOK_WAITING:
         return NULL;
     case PAWL_LOOK_CURSOR_MIN:
         return key_of(desk, INT64_MAX);

@@ -147,6 +147,10 @@ static const char *kind_name(enum pawl_command_kind kind)
         return "acknowledge";
     case PAWL_COMMAND_ACKNOWLEDGE_THROUGH:
         return "acknowledge through";
+    case PAWL_COMMAND_RETAIN:
+        return "retain";
+    case PAWL_COMMAND_COMPACT:
+        return "compact";
     case PAWL_COMMAND_DUE:
         return "due";
     case PAWL_COMMAND_CONTINUE:

@@ -16,32 +16,46 @@ enum { CLOCKS_AGREE_MS = 2 };
 /* A member on its way: what was found for it, and the row that becomes of it. */
 struct making {
     const struct pawl_member *member;
-    struct pawl_entry *entry;   /* of the new task; NULL if it existed */
+    struct pawl_entry *entry;   /* of the new task, or of the one that existed; NULL if that was removed */
+    const struct pawl_tombstone_row *gone; /* what is left of the one that existed; else NULL */
     struct pawl_str id;
     int64_t key;
     struct pawl_entry **on;     /* entries of its dependencies; NULL where it is missing or a member */
+    const struct pawl_tombstone_row **on_gone; /* of those that were removed; else NULL */
 };
 
-/* The task that an idempotency key names already, with the same body; *existed tells. */
+/* A dependency that can no longer complete by itself. */
+struct ended {
+    int64_t key; /* 0 = there is none */
+    struct pawl_str id;
+};
+
+/* The task that an idempotency key names already, with the same body: then making->id is its id. */
 static enum pawl_code look_for_key(struct pawl_step *step, struct pawl_command *command,
-                                   const struct pawl_member *member, struct pawl_entry **existing)
+                                   struct making *making)
 {
-    struct pawl_str text = member->ask->key;
-    *existing = NULL;
+    struct pawl_str text = making->member->ask->key;
+    int64_t body_digest = 0;
     if (text.len == 0) return PAWL_OK;
     struct pawl_entry *named =
         pawl_set_look(&step->set, PAWL_LOOK_IDEMPOTENCY, 0, text, 0, 0);
-    if (named == NULL || !named->is_loaded || named->row == NULL) return PAWL_OK;
-    struct pawl_entry *entry = pawl_set_task(&step->set, *(const int64_t *)named->row);
-    if (entry == NULL || !entry->is_loaded || entry->row == NULL) return PAWL_OK;
-    const struct pawl_task_row *task = entry->row;
-    if (task->body_digest != member->body_digest) {
-        return pawl_error_set(&command->err, PAWL_CONFLICT,
-                              "key %.*s: task %.*s was created under it with another body",
-                              PAWL_STR_ARG(text), PAWL_STR_ARG(task->id));
+    if (named == NULL || !named->is_loaded) return PAWL_OK;
+    if (named->row != NULL) {
+        struct pawl_entry *entry = pawl_set_task(&step->set, *(const int64_t *)named->row);
+        if (entry == NULL || !entry->is_loaded || entry->row == NULL) return PAWL_OK;
+        making->entry = entry;
+        making->id = ((const struct pawl_task_row *)entry->row)->id;
+        body_digest = ((const struct pawl_task_row *)entry->row)->body_digest;
+    } else {
+        making->gone = pawl_tombstone_find_key(step, text);
+        if (making->gone == NULL) return PAWL_OK;
+        making->id = making->gone->id;
+        body_digest = making->gone->body_digest;
     }
-    *existing = entry;
-    return PAWL_OK;
+    if (body_digest == making->member->body_digest) return PAWL_OK;
+    return pawl_error_set(&command->err, PAWL_CONFLICT,
+                          "key %.*s: task %.*s was created under it with another body",
+                          PAWL_STR_ARG(text), PAWL_STR_ARG(making->id));
 }
 
 /* Finds all that a member needs, without changing anything. */
@@ -52,17 +66,24 @@ static enum pawl_code look_around(struct pawl_step *step, struct pawl_command *c
     (void)pawl_queue_key(step, pawl_queue_name(ask->queue));
     if (ask->id.len > 0) {
         (void)pawl_set_look(&step->set, PAWL_LOOK_TASK_ID, 0, ask->id, 0, 0);
+        (void)pawl_tombstone_find(step, ask->id);
         (void)pawl_set_look(&step->set, PAWL_LOOK_AWAITED, 0, ask->id, 0, PAWL_SLICE_ROWS_MAX);
     }
-    if (ask->key.len > 0) (void)pawl_set_look(&step->set, PAWL_LOOK_IDEMPOTENCY, 0, ask->key, 0, 0);
-
-    making->on = pawl_step_take(step, (ask->depends_on_count + 1) * sizeof(struct pawl_entry *));
-    if (making->on == NULL) return PAWL_NO_MEMORY;
+    if (ask->key.len > 0) {
+        (void)pawl_set_look(&step->set, PAWL_LOOK_IDEMPOTENCY, 0, ask->key, 0, 0);
+        (void)pawl_tombstone_find_key(step, ask->key);
+    }
+    size_t room = ask->depends_on_count + 1;
+    making->on = pawl_step_take(step, room * sizeof *making->on);
+    making->on_gone = pawl_step_take(step, room * sizeof *making->on_gone);
+    if (making->on == NULL || making->on_gone == NULL) return PAWL_NO_MEMORY;
     for (size_t i = 0; i < ask->depends_on_count; i++) {
         if (making->member->member_of[i] >= 0) continue;
         enum pawl_code code =
             pawl_task_find(step, command, ask->depends_on[i], &making->on[i]);
         if (step->set.is_short || step->set.is_full || code == PAWL_OK) continue;
+        if (code == PAWL_NOT_FOUND) making->on_gone[i] = pawl_tombstone_find(step, ask->depends_on[i]);
+        if (making->on_gone[i] != NULL) continue;
         if (code == PAWL_NOT_FOUND && ask->allow_missing_dependencies) continue;
         return pawl_error_set(&command->err, PAWL_INVALID, "depends_on: no such task: %.*s",
                               PAWL_STR_ARG(ask->depends_on[i]));
@@ -152,15 +173,44 @@ static void add_dependency(struct pawl_step *step, struct pawl_task_row *task, s
     if (is_open) task->open_dependencies++;
 }
 
-/* Writes the dependencies of a new task. *ended is one that can no longer complete by itself, or NULL. */
-static void make_dependencies(struct pawl_step *step, struct making *all, struct making *making,
-                              const struct pawl_task_row **ended)
+/* A dependency that was removed after it had ended. What nobody can ever complete is nothing to wait for. */
+static enum pawl_code depend_on_gone(struct pawl_step *step, struct pawl_command *command,
+                                     struct pawl_task_row *task, size_t number,
+                                     const struct pawl_tombstone_row *gone, struct ended *ended)
+{
+    if (gone->state != PAWL_TASK_COMPLETED) {
+        switch (task->dependency_policy) {
+        case PAWL_DEPENDENCY_BLOCK:
+            return pawl_error_set(&command->err, PAWL_INVALID,
+                                  "depends_on: task %.*s ended as %s and was removed since: it can never "
+                                  "complete",
+                                  PAWL_STR_ARG(gone->id), pawl_task_state_name(gone->state));
+        case PAWL_DEPENDENCY_CANCEL:
+            if (ended->key == 0) *ended = (struct ended){gone->key, gone->id};
+            break;
+        case PAWL_DEPENDENCY_IGNORE:
+            break;
+        }
+    }
+    add_dependency(step, task, number, gone->key, none, false);
+    return PAWL_OK;
+}
+
+/* Writes the dependencies of a new task. *ended is one that can no longer complete by itself. */
+static enum pawl_code make_dependencies(struct pawl_step *step, struct pawl_command *command,
+                                        struct making *all, struct making *making, struct ended *ended)
 {
     const struct pawl_task_new *ask = making->member->ask;
     struct pawl_task_row *task = making->entry->row;
     for (size_t i = 0; i < ask->depends_on_count; i++) {
         int32_t member = making->member->member_of[i];
         struct pawl_entry *on = member >= 0 ? all[member].entry : making->on[i];
+        const struct pawl_tombstone_row *gone = member >= 0 ? all[member].gone : making->on_gone[i];
+        if (gone != NULL) {
+            enum pawl_code code = depend_on_gone(step, command, task, i, gone, ended);
+            if (code != PAWL_OK) return code;
+            continue;
+        }
         if (on == NULL) {
             add_dependency(step, task, i, 0, ask->depends_on[i], true);
             continue;
@@ -173,9 +223,12 @@ static void make_dependencies(struct pawl_step *step, struct making *all, struct
             waited_for->has_dependents = true;
             waited_for->has_new_dependents = true;
         }
-        if (is_open && pawl_task_has_ended_badly(found) && *ended == NULL) *ended = found;
+        if (is_open && pawl_task_has_ended_badly(found) && ended->key == 0) {
+            *ended = (struct ended){found->key, found->id};
+        }
         add_dependency(step, task, i, found->key, none, is_open);
     }
+    return PAWL_OK;
 }
 
 static void meet_one(struct pawl_step *step, struct pawl_task_row *task,
@@ -219,11 +272,12 @@ static void meet_awaiting(struct pawl_step *step, struct making *making)
     }
 }
 
-static void settle(struct pawl_step *step, struct making *making, const struct pawl_task_row *ended)
+static void settle(struct pawl_step *step, struct making *making, const struct ended *ended)
 {
+    bool has_ended = ended->key != 0;
     const struct pawl_task_new *ask = making->member->ask;
     struct pawl_task_row *task = making->entry->row;
-    if (ended != NULL && task->dependency_policy == PAWL_DEPENDENCY_CANCEL) {
+    if (has_ended && task->dependency_policy == PAWL_DEPENDENCY_CANCEL) {
         pawl_task_move(task, PAWL_TASK_CANCELLED, PAWL_BY_ENGINE);
         pawl_task_touch(step, task);
         pawl_task_finish(step, making->entry, PAWL_EVENT_CANCELLED, PAWL_CAUSE_DEPENDENCY, none,
@@ -236,7 +290,7 @@ static void settle(struct pawl_step *step, struct making *making, const struct p
         pawl_task_touch(step, task);
         pawl_event_add(step, task, PAWL_EVENT_QUEUED, PAWL_CAUSE_QUEUED, ask->actor, none);
     }
-    if (ended != NULL) {
+    if (has_ended) {
         task->blocked_by = ended->key;
         pawl_task_touch(step, task);
         pawl_event_add(step, task, PAWL_EVENT_BLOCKED, PAWL_CAUSE_DEPENDENCY, none, ended->id);
@@ -250,18 +304,18 @@ static enum pawl_code name_members(struct pawl_step *step, struct pawl_command *
     for (size_t i = 0; i < count; i++) {
         struct making *making = &all[i];
         const struct pawl_task_new *ask = making->member->ask;
-        struct pawl_entry *existing;
-        enum pawl_code code = look_for_key(step, command, making->member, &existing);
+        enum pawl_code code = look_for_key(step, command, making);
         if (code != PAWL_OK) return code;
-        if (existing != NULL) {
-            making->entry = existing;
-            making->id = ((const struct pawl_task_row *)existing->row)->id;
-            continue;
-        }
+        if (making->id.len > 0) continue;
         if (ask->id.len > 0) {
             struct pawl_entry *taken = pawl_set_look(&step->set, PAWL_LOOK_TASK_ID, 0, ask->id, 0, 0);
             if (taken != NULL && taken->is_loaded && (taken->row != NULL || taken->is_bad)) {
                 return pawl_error_set(&command->err, PAWL_CONFLICT, "id: %.*s is in use",
+                                      PAWL_STR_ARG(ask->id));
+            }
+            if (pawl_tombstone_find(step, ask->id) != NULL) {
+                return pawl_error_set(&command->err, PAWL_CONFLICT,
+                                      "id: %.*s is in use by a task that was removed after its end",
                                       PAWL_STR_ARG(ask->id));
             }
         }
@@ -290,11 +344,12 @@ enum pawl_code pawl_rule_create(struct pawl_step *step, struct pawl_command *com
     for (size_t i = 0; i < count; i++) {
         bool existed = all[i].key == 0;
         if (!existed) {
-            const struct pawl_task_row *ended = NULL;
-            make_dependencies(step, all, &all[i], &ended);
+            struct ended ended = {0};
+            code = make_dependencies(step, command, all, &all[i], &ended);
+            if (code != PAWL_OK) return code;
             if (step->set.is_full) return PAWL_NO_MEMORY;
             meet_awaiting(step, &all[i]);
-            settle(step, &all[i], ended);
+            settle(step, &all[i], &ended);
         }
         command->out.added[i] = (struct pawl_added){pawl_reply_copy(command, all[i].id), existed};
     }

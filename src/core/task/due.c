@@ -250,16 +250,20 @@ static bool redrive_slice(struct pawl_step *step, struct pawl_continuation_row *
     return rows->is_cut && row->left > 0;
 }
 
-/* A consumer that has stayed away for long holds back the events of everybody: it is dropped. Returns whether
- * it was. */
-static bool drop_stayaway(struct pawl_step *step, const struct pawl_consumer_row *slowest)
+bool pawl_consumer_drop(struct pawl_step *step, const struct pawl_consumer_row *slowest)
 {
-    if (step->now_ms - slowest->seen_at_ms < PAWL_CONSUMER_KEPT_MS) return false;
+    int64_t away_ms = step->now_ms - slowest->seen_at_ms;
+    if (away_ms < PAWL_CONSUMER_KEPT_MS) return false;
     if (slowest->cursor >= step->head_position) return false; /* it has read everything */
     struct pawl_entry *entry =
         pawl_set_look(&step->set, PAWL_LOOK_CONSUMER, 0, slowest->name, 0, 0);
     if (entry == NULL || !entry->is_loaded || entry->row == NULL) return false;
+    struct pawl_notice *notice = pawl_step_take(step, sizeof *notice);
+    if (notice == NULL) return false;
+    *notice = (struct pawl_notice){PAWL_NOTICE_CONSUMER_DROPPED, slowest->name,
+                                   step->head_position - slowest->cursor, away_ms};
     pawl_set_put(&step->set, PAWL_LOOK_CONSUMER, 0, slowest->name, 0, NULL);
+    pawl_set_append(&step->set, PAWL_APPEND_NOTICE, notice);
     return true;
 }
 
@@ -270,7 +274,7 @@ static bool prune_slice(struct pawl_step *step, const struct pawl_continuation_r
     struct pawl_entry *cursor = pawl_set_look(&step->set, PAWL_LOOK_CURSOR_MIN, 0, none, 0, 0);
     if (step->set.is_short || entry == NULL || cursor == NULL || entry->row == NULL) return false;
     const struct pawl_consumer_row *slowest = cursor->row;
-    if (slowest != NULL && drop_stayaway(step, slowest)) return true;
+    if (slowest != NULL && pawl_consumer_drop(step, slowest)) return true;
     const struct pawl_task_row *task = entry->row;
     struct pawl_event_prune *prune = pawl_step_take(step, sizeof *prune);
     if (prune == NULL) return false;
@@ -322,6 +326,9 @@ enum pawl_code pawl_rule_continue(struct pawl_step *step, struct pawl_command *c
         break;
     case PAWL_CONTINUE_AWAITED:
         goes_on = awaited_slice(step, row);
+        break;
+    case PAWL_CONTINUE_REMAINS:
+        goes_on = pawl_remains_slice(step, row->task);
         break;
     }
     if (step->set.is_short) return PAWL_BUSY;

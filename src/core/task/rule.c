@@ -42,10 +42,11 @@ enum pawl_code pawl_task_find(struct pawl_step *step, struct pawl_command *comma
     if (key == NULL && named->is_bad) return unreadable(command, id);
     enum pawl_code code =
         key == NULL ? PAWL_NOT_FOUND : pawl_task_find_key(step, command, *key, out);
-    if (code == PAWL_NOT_FOUND) {
-        return pawl_error_set(&command->err, code, "no such task: %.*s", PAWL_STR_ARG(id));
-    }
-    return code;
+    if (code != PAWL_NOT_FOUND) return code;
+    const struct pawl_tombstone_row *gone = pawl_tombstone_find(step, id);
+    if (gone == NULL) return pawl_error_set(&command->err, code, "no such task: %.*s", PAWL_STR_ARG(id));
+    return pawl_error_set(&command->err, code, "no such task: %.*s ended as %s and was removed since",
+                          PAWL_STR_ARG(id), pawl_task_state_name(gone->state));
 }
 
 enum pawl_code pawl_task_find_own(struct pawl_step *step, struct pawl_command *command,

@@ -29,6 +29,8 @@ pawl_rule pawl_rule_queue_set;
 pawl_rule pawl_rule_consumer_open;
 pawl_rule pawl_rule_acknowledge;
 pawl_rule pawl_rule_acknowledge_through;
+pawl_rule pawl_rule_retain;
+pawl_rule pawl_rule_compact;
 pawl_rule pawl_rule_due;
 pawl_rule pawl_rule_continue;
 
@@ -141,6 +143,19 @@ int64_t pawl_dependents_slice(struct pawl_step *step, struct pawl_entry *entry, 
 
 /* Joins those that have waited for a task's id to the task, now that it is there. */
 void pawl_awaited_found(struct pawl_step *step, struct pawl_task_row *task, const struct pawl_rows *awaited);
+
+/* What stays of a removed task with this id, or with this idempotency key; NULL if there is none (or the set is
+ * short). */
+const struct pawl_tombstone_row *pawl_tombstone_find(struct pawl_step *step, struct pawl_str id);
+const struct pawl_tombstone_row *pawl_tombstone_find_key(struct pawl_step *step, struct pawl_str idempotency_key);
+
+/* One slice of the removal of what was too much for the slice that removed a task. Returns whether there is
+ * more. */
+bool pawl_remains_slice(struct pawl_step *step, int64_t task);
+
+/* A consumer that has stayed away for long holds back the events of everybody: it is dropped. Returns whether
+ * it was. */
+bool pawl_consumer_drop(struct pawl_step *step, const struct pawl_consumer_row *slowest);
 
 /* A new continuation, due now; returns its key. */
 int64_t pawl_continuation_add(struct pawl_step *step, const struct pawl_continuation_row *row);

@@ -138,7 +138,8 @@ enum pawl_continuation_kind {
     PAWL_CONTINUE_REDRIVE = 2,
     PAWL_CONTINUE_PRUNE = 3,      /* delete old events of task */
     PAWL_CONTINUE_AWAITED = 4,    /* join more of those that waited for task's id, in args, to it */
-    PAWL_CONTINUE_LAST = PAWL_CONTINUE_AWAITED
+    PAWL_CONTINUE_REMAINS = 5,    /* delete more events and log lines of a removed task */
+    PAWL_CONTINUE_LAST = PAWL_CONTINUE_REMAINS
 };
 
 struct pawl_continuation_row {
@@ -177,6 +178,29 @@ struct pawl_late_row {
     enum pawl_outcome_kind kind;
     int64_t digest;
     struct pawl_str body;
+};
+
+/* Those that end, as a set of bits. */
+enum {
+    PAWL_TASK_STATES_TERMINAL = 1 << PAWL_TASK_COMPLETED | 1 << PAWL_TASK_FAILED |
+                                1 << PAWL_TASK_CANCELLED | 1 << PAWL_TASK_DEAD_LETTER
+};
+
+/* What stays of a task that retention has removed, so that its id and its idempotency key stay in use and who
+ * depends on it learns how it ended. */
+struct pawl_tombstone_row {
+    int64_t key; /* the task's */
+    struct pawl_str id;
+    enum pawl_task_state state;
+    int64_t finished_at_ms;
+    int64_t removed_at_ms;
+    struct pawl_str idempotency_key; /* empty = none */
+    int64_t body_digest;
+};
+
+struct pawl_finished { /* a finished task's place in the order in which they ended */
+    int64_t at_ms;
+    int64_t key;
 };
 
 /* The rank of a task that became ready then: priority first, higher first, then ready time. */
