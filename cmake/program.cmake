@@ -25,4 +25,19 @@ if(PROJECT_IS_TOP_LEVEL)
     if(TARGET pawl_pages)
         install(DIRECTORY "${share}/" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}" COMPONENT program)
     endif()
+
+    # Workers as services. systemd looks below /usr and /usr/local; elsewhere the files lie still.
+    set(units "${PROJECT_SOURCE_DIR}/packaging/systemd")
+    configure_file("${units}/pawl-worker@.service.in" pawl-worker@.service.in COPYONLY)
+    install(CODE "
+        file(READ \"${PROJECT_BINARY_DIR}/pawl-worker@.service.in\" text)
+        string(REPLACE @bindir@ \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}\" text \"\${text}\")
+        file(WRITE \"${PROJECT_BINARY_DIR}/pawl-worker@.service\" \"\${text}\")
+        " COMPONENT program)
+    install(FILES "${PROJECT_BINARY_DIR}/pawl-worker@.service"
+        DESTINATION lib/systemd/system COMPONENT program)
+    install(FILES "${units}/sysusers.conf" DESTINATION lib/sysusers.d RENAME pawl.conf
+        COMPONENT program)
+    install(FILES "${units}/mail.conf" DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples"
+        COMPONENT program)
 endif()

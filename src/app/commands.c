@@ -6,12 +6,12 @@
 
 #include <string.h>
 
+/* clang-format off */
 #define FORMS "table wide json jsonl name"
 #define BACKOFFS "exponential linear fixed"
 #define STATES                                                                                     \
     "PENDING QUEUED RUNNING PAUSED RECOVERY_PENDING COMPLETED FAILED CANCELLED DEAD_LETTER"
 
-/* clang-format off */
 const struct pawl_cli_group pawl_cli_groups[] = {
     {"task", "Tasks: add them, look at them, change them; and what a command says of its own"},
     {"queue", "Queues: pause them, set their defaults, count what waits in them"},
