@@ -6,14 +6,15 @@
 #   make sim        simulation: SEEDS=1000 seeds, or the one SEED=7
 #   make bench      the figures, measured here
 #   make prove      the long proofs (hours)
-#   make install    PREFIX=/usr/local, DESTDIR=
+#   make install    PREFIX=/usr/local, DESTDIR=; make uninstall takes it away again
+#   make deb        Debian packages: build/packages
 #   make format     clang-format over all C
 PREFIX ?= /usr/local
 SEEDS ?= 1000
 RESULTS = build/results/test
 SHELL = /bin/bash
 
-.PHONY: all release dev run test bench sim prove install format clean
+.PHONY: all release dev run test bench sim prove install uninstall deb format clean
 
 all: release
 
@@ -58,6 +59,18 @@ prove: dev
 
 install: release
 	@DESTDIR=$(DESTDIR) cmake --install build/release
+
+uninstall:
+	@tools/uninstall build/release $(DESTDIR)
+
+# A build of its own: paths of the system are compiled in.
+deb: | build
+	@tools/setup build
+	@cmake --preset release -B build/deb -DPAWL_TESTS=OFF -DPAWL_WERROR=OFF -DCMAKE_INSTALL_PREFIX=/usr \
+	    -DCMAKE_INSTALL_LIBDIR=lib/$$(dpkg-architecture -qDEB_HOST_MULTIARCH) \
+	    >build/deb.log 2>&1 || { cat build/deb.log; exit 1; }
+	@cmake --build build/deb
+	@packaging/debian/build build/deb build/packages
 
 format:
 	@find include src tests bench examples -name '*.[ch]' -print0 2>/dev/null | xargs -0 clang-format -i
