@@ -271,6 +271,8 @@ struct pawl_options {
     /* While there is no consumer at all, events, and with them their tasks, are kept so long at least: for
      * consumers that come later; 0 = no longer than retain_ms says. */
     int64_t events_keep_ms;
+    bool to_the_end; /* a call returns when all that it caused is through, as long as it goes on; else after 5 s
+                        (see continuing) */
 };
 #define PAWL_OPTIONS_INIT PAWL_INIT_OF(struct pawl_options)
 
@@ -337,6 +339,7 @@ struct pawl_task_new {
 struct pawl_added {
     struct pawl_str id;
     bool existed; /* the key was known: this is the earlier task */
+    bool continuing; /* as in struct pawl_change: others are still being told that it is there */
 };
 
 /* Creates a task and queues it (unless hold). Written to out on PAWL_OK.
@@ -437,6 +440,9 @@ struct pawl_change {
     int64_t expected_version;
     struct pawl_str actor;  /* operator's name for the history */
     struct pawl_str reason; /* or note, or detail; at most PAWL_REASON_BYTES_MAX */
+    /* Written if given: true when the call is done, but not all that follows from it for others (dependents, dead
+     * letters). That goes on by itself, in slices; a call waits 5 s for it. */
+    bool *continuing;
 };
 #define PAWL_CHANGE_INIT PAWL_INIT_OF(struct pawl_change)
 
@@ -533,11 +539,12 @@ struct pawl_redrive {
     struct pawl_resume resume;
     struct pawl_str actor;
     struct pawl_str reason;
+    bool *continuing; /* as in struct pawl_change */
 };
 #define PAWL_REDRIVE_INIT PAWL_INIT_OF(struct pawl_redrive)
 
-/* Resumes dead letters by filter, in slices; *count is how many. After 5 s the call returns though slices are
- * left, which go on by themselves; and what other processes take over is not counted. */
+/* Resumes dead letters by filter, in slices; *count is how many, whichever process resumed them. After 5 s the call
+ * returns though slices are left: then *continuing is true, and *count is how many there were so far. */
 PAWL_API enum pawl_code pawl_dead_redrive(struct pawl *pawl, const struct pawl_redrive *ask,
                                           int64_t *count, struct pawl_error *err) PAWL_MUST_USE;
 

@@ -55,9 +55,17 @@ enum pawl_code pawl_cli_open(struct pawl_cli *cli, const struct pawl_options *op
     with.store = cli->store;
     with.must_exist = !creates;
     with.no_timers = !has_timers(cli);
+    with.to_the_end = with.no_timers;
     code = pawl_open(&cli->pawl, &with, &cli->err);
     if (code != PAWL_NOT_FOUND) return code;
     return pawl_error_set(&cli->err, code, "%s; `pawl task add` makes it", cli->err.text);
+}
+
+void pawl_cli_tell_continuing(const struct pawl_cli *cli)
+{
+    if (!cli->continuing) return;
+    (void)fprintf(stderr,
+                  "pawl: done, but not all that follows for others: a worker goes on with it\n");
 }
 
 enum pawl_code pawl_cli_begin(struct pawl_cli *cli)
@@ -146,6 +154,7 @@ void pawl_cli_change(struct pawl_cli *cli, struct pawl_str task_id, struct pawl_
 {
     uint32_t takes = cli->arguments.command->takes;
     *change = (struct pawl_change)PAWL_CHANGE_INIT;
+    change->continuing = &cli->continuing;
     if ((takes & PAWL_TAKES_CHANGE) != 0) {
         change->reason = pawl_given_text(cli, "reason");
         change->expected_version = pawl_given_int64(cli, "expected-version", 1, INT64_MAX, 0);

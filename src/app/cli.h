@@ -16,6 +16,7 @@ struct pawl_cli {
     struct pawl *pawl;          /* NULL until pawl_cli_open */
     struct pawl_str store;      /* what was opened: an absolute path or an address */
     struct pawl_error err;      /* the first complaint */
+    bool continuing;            /* of the last change: what follows for others goes on */
     int signal_fd;              /* PAWL_HEARS_SIGNALS: SIGINT and SIGTERM; else -1 */
 };
 
@@ -23,13 +24,16 @@ struct pawl_cli {
 int pawl_cli_run(int argc, char **argv);
 
 /* Opens the store that --db, PAWL_DB or the default names. options may be NULL; store, must_exist
- * and no_timers are set here. */
+ * and no_timers are set here; a command that does not stay runs to the end what its calls cause. */
 enum pawl_code pawl_cli_open(struct pawl_cli *cli,
                              const struct pawl_options *options) PAWL_MUST_USE;
 
 /* Prints "pawl: CODE: sentence" of cli->err on standard error and gives the exit status of the
  * code; forgets the error. */
 int pawl_cli_fail(struct pawl_cli *cli);
+
+/* Says on standard error, after a change, if it could not see through what follows for others. */
+void pawl_cli_tell_continuing(const struct pawl_cli *cli);
 
 /* pawl_given_code, then pawl_cli_open without options: what most handlers begin with. */
 enum pawl_code pawl_cli_begin(struct pawl_cli *cli) PAWL_MUST_USE;

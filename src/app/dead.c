@@ -88,7 +88,8 @@ static void show_count(struct pawl_cli *cli, int64_t count)
     } else if (out->form == PAWL_FORM_NAME) {
         (void)fprintf(out->file, "%" PRId64 "\n", count);
     } else {
-        (void)fprintf(out->file, "{\"count\":%" PRId64 "}\n", count);
+        (void)fprintf(out->file, "{\"count\":%" PRId64 ",\"continuing\":%s}\n", count,
+                      cli->continuing ? "true" : "false");
     }
 }
 
@@ -109,10 +110,12 @@ int pawl_cli_dead_redrive(struct pawl_cli *cli)
     }
     struct pawl_redrive ask = PAWL_REDRIVE_INIT;
     take_filters(cli, &ask);
+    ask.continuing = &cli->continuing;
     int64_t count = 0;
     enum pawl_code code = pawl_cli_begin(cli);
     if (code == PAWL_OK) code = pawl_dead_redrive(cli->pawl, &ask, &count, &cli->err);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     show_count(cli, count);
+    pawl_cli_tell_continuing(cli);
     return 0;
 }

@@ -32,6 +32,7 @@ int pawl_each_task(struct pawl_cli *cli,
         pawl_arena_reset(cli->scratch);
         enum pawl_code code = change(cli, id, self);
         if (code == PAWL_OK) {
+            pawl_cli_tell_continuing(cli);
             code = pawl_task_get(cli->pawl, id, false, cli->scratch, &task, &cli->err);
         }
         if (code == PAWL_OK) {

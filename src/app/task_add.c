@@ -72,5 +72,7 @@ int pawl_cli_task_add(struct pawl_cli *cli)
     if (code == PAWL_OK) code = pawl_task_add(cli->pawl, &task, cli->keep, &added, &cli->err);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     pawl_show_added(cli, &added, cli->keep);
+    cli->continuing = added.continuing;
+    pawl_cli_tell_continuing(cli);
     return 0;
 }

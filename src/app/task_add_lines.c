@@ -235,6 +235,7 @@ static enum pawl_code add_one_by_one(struct run *run)
             if (code == PAWL_OK) {
                 code = pawl_task_add(cli->pawl, &task, cli->scratch, &entry->added, &err);
             }
+            if (code == PAWL_OK) cli->continuing = entry->added.continuing || cli->continuing;
             if (code != PAWL_OK && !is_about_content(code)) {
                 cli->err = err;
                 pawl_error_prefix(&cli->err, "line %" PRId64, entry->line);
@@ -272,6 +273,7 @@ static enum pawl_code add_batch(struct run *run)
     for (size_t i = 0; i < run->count; i++) {
         struct entry *entry = &run->entries[i];
         if (entry->code == PAWL_OK) entry->added = added[entry->position];
+        if (entry->code == PAWL_OK) cli->continuing = entry->added.continuing || cli->continuing;
         enum pawl_code code = remember_id(run, entry);
         if (code != PAWL_OK) return code;
     }
@@ -362,6 +364,7 @@ int pawl_task_add_lines(struct pawl_cli *cli)
         }
         return pawl_cli_fail(cli);
     }
+    pawl_cli_tell_continuing(cli);
     if (run->failed_count == 0) return 0;
     return run->added_count > 0 ? PAWL_EXIT_PART_FAILED : pawl_code_exit(run->first_failure);
 }

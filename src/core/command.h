@@ -137,6 +137,8 @@ struct pawl_command {
 
     enum pawl_code code; /* the answer */
     struct pawl_error err;
+    bool continuing;      /* answered before all that it caused was through */
+    bool is_anothers;     /* CONTINUE: it was caused elsewhere, and somebody there may wait for its count */
     bool goes_on;         /* CONTINUE: its row has more to do */
     int64_t done;         /* CONTINUE: what a redrive has resumed so far */
 };

@@ -53,6 +53,10 @@ enum {
     PAWL_CONTINUING_MS_MAX = 5000,
     PAWL_TURN_WAIT_MS_MAX = 5000,
 
+    /* The count of a redrive that ended elsewhere waits so long for its caller, who normally is there within
+     * milliseconds. The next redrive clears away what nobody came for. */
+    PAWL_ENDED_KEPT_MS = 3600 * 1000,
+
     /* After a look or a step of the engine's own that has failed: often enough to be on time when the world is
      * well again, seldom enough not to burden it while it is not. */
     PAWL_ENGINE_PATIENCE_MS = 1000,

@@ -40,7 +40,7 @@ enum pawl_look {
     /* lists: entry->row is struct pawl_rows, never NULL once loaded; at most limit rows */
     PAWL_LOOK_READY,         /* number = queue key   int64_t task keys, in order of claims; loads the tasks */
     PAWL_LOOK_DUE,           /* after = now          int64_t task keys, oldest due first; loads the tasks */
-    PAWL_LOOK_CONTINUATIONS, /*                      struct pawl_continuation_row, oldest first; loads each too */
+    PAWL_LOOK_CONTINUATIONS, /* number = 0: due, 1: ended; struct pawl_continuation_row, oldest first; loads each */
     PAWL_LOOK_DEPENDENTS,    /* number = task, after = last task key seen; struct pawl_dependency_row by task key */
     PAWL_LOOK_DEPENDENCIES,  /* number = task        struct pawl_dependency_row */
     PAWL_LOOK_AWAITED,       /* text = id            struct pawl_dependency_row: those that wait for this id */

@@ -61,6 +61,7 @@ static enum pawl_code begin_change(struct pawl *pawl, struct pawl_request *reque
     command->expected_version = said.expected_version;
     command->actor = said.actor;
     command->reason = said.reason;
+    request->continuing = said.continuing;
     return PAWL_OK;
 }
 
@@ -118,7 +119,10 @@ static enum pawl_code check_and_add(struct pawl *pawl, const struct pawl_task_ne
         request.command.out.added = added;
         code = pawl_engine_ask(pawl, &request, err);
     }
-    if (code == PAWL_OK) memcpy(out, added, count * sizeof *out);
+    for (size_t i = 0; i < count && code == PAWL_OK; i++) {
+        out[i] = added[i];
+        out[i].continuing = request.command.continuing;
+    }
     return code;
 }
 
@@ -350,6 +354,7 @@ enum pawl_code pawl_dead_redrive(struct pawl *pawl, const struct pawl_redrive *a
     pawl_request_init(&request, PAWL_COMMAND_REDRIVE);
     request.command.ask.redrive = &own;
     request.command.out.count = &done;
+    request.continuing = own.continuing;
     code = check_and_ask(pawl, &request, err);
     if (code == PAWL_OK && count != NULL) *count = done;
     return code;

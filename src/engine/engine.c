@@ -127,6 +127,7 @@ static void answer_waited_out(struct pawl *pawl)
             for (size_t c = 0; c < pawl->caused_count; c++) {
                 if (pawl->caused[c].origin == request) pawl->caused[c].origin = NULL;
             }
+            request->command.continuing = !is_parked;
             pawl_request_answer(request, request->command.code, &request->command.err);
         }
         *lists[i] = still;
@@ -248,6 +249,7 @@ static void drain_on_stop(struct pawl *pawl)
     for (size_t i = 0; i < 3; i++) {
         for (struct pawl_request *request; (request = pawl_requests_take(lists[i])) != NULL;) {
             bool is_committed = lists[i] == &pawl->going_on;
+            request->command.continuing = is_committed;
             pawl_request_answer(request, is_committed ? PAWL_OK : PAWL_BUSY, &closing);
         }
     }
@@ -406,7 +408,10 @@ enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, 
     pawl_engine_leave(pawl);
     if (code != PAWL_OK) return code; /* it was not handed over */
     (void)sem_destroy(&request->answered);
-    if (request->command.code == PAWL_OK) return PAWL_OK;
+    if (request->command.code == PAWL_OK) {
+        if (request->continuing != NULL) *request->continuing = request->command.continuing;
+        return PAWL_OK;
+    }
     /* nothing was written to the caller's arena, and nothing has failed there */
     if (request->command.keep != NULL) pawl_arena_rewind(request->command.keep, request->keep_mark);
     if (err != NULL) {
@@ -548,6 +553,7 @@ enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *given, st
     pawl->has_timers = !options->no_timers;
     pawl->retain_ms = options->retain_ms;
     pawl->events_keep_ms = options->events_keep_ms;
+    pawl->to_the_end = options->to_the_end;
     pawl->lease_ms = options->lease_ms != 0 ? options->lease_ms : PAWL_LEASE_MS_DEFAULT;
     pawl->on_completed = options->on_completed;
     pawl->on_completed_self = options->on_completed_self;

@@ -33,6 +33,7 @@ struct pawl_request {
     int64_t asked_boot_ms;             /* when it was handed over */
     int64_t until_boot_ms;             /* parked: when it is answered empty; going on: when it is let go */
     int32_t continuations;             /* still running on its behalf */
+    bool *continuing;                  /* the caller's, told whether some were left; may be NULL */
     int64_t own_continuation;          /* of the engine's own CONTINUE: its key */
 };
 
@@ -64,6 +65,7 @@ struct pawl {
     bool is_driven;
     pid_t pid;                     /* who opened it: a handle does not survive fork */
     bool has_timers;
+    bool to_the_end;
     int64_t lease_ms;
     int64_t retain_ms;             /* 0 = retention is off */
     int64_t events_keep_ms;

@@ -85,10 +85,12 @@ static bool is_own_continuation(const struct pawl *pawl, int64_t key)
     return false;
 }
 
-static void schedule_continuation(struct transaction *t, int64_t key)
+static void schedule_continuation(struct transaction *t, int64_t key, bool is_own)
 {
     struct pawl_request *request = own_request(t, PAWL_COMMAND_CONTINUE, key);
-    if (request != NULL) request->own_continuation = key;
+    if (request == NULL) return;
+    request->own_continuation = key;
+    request->command.is_anothers = !is_own;
 }
 
 /* One piece of own work: passed over while the first ones fail, and no more than may come along. */
@@ -142,7 +144,7 @@ static enum pawl_code schedule_own(struct transaction *t, struct pawl_error *err
     if (t->own_max == 0) return PAWL_OK;
     size_t count = 0;
     for (size_t i = 0; i < pawl->caused_count && count < PAWL_SLICES_AT_ONCE; i++, count++) {
-        if (may_schedule(t)) schedule_continuation(t, pawl->caused[i].key);
+        if (may_schedule(t)) schedule_continuation(t, pawl->caused[i].key, true);
     }
     bool may_be_due = pawl->next_due_at_ms == 0 || pawl->next_due_at_ms <= t->head.now_ms;
     if (!pawl->has_timers || !may_be_due) return PAWL_OK;
@@ -157,7 +159,7 @@ static enum pawl_code schedule_own(struct transaction *t, struct pawl_error *err
     for (size_t i = 0; i < rows->count && count < PAWL_SLICES_AT_ONCE; i++) {
         int64_t key = ((const struct pawl_continuation_row *)rows->rows)[i].key;
         if (is_own_continuation(pawl, key)) continue;
-        if (may_schedule(t)) schedule_continuation(t, key);
+        if (may_schedule(t)) schedule_continuation(t, key, false);
         count++;
     }
     rows = due->row;
@@ -448,6 +450,11 @@ static void settle_retention(struct transaction *t)
     }
 }
 
+static int64_t continuing_until(const struct pawl *pawl)
+{
+    return pawl->env->boot_ms(pawl->env->self) + PAWL_CONTINUING_MS_MAX;
+}
+
 static void settle_continuations(struct transaction *t)
 {
     struct pawl *pawl = t->pawl;
@@ -457,6 +464,7 @@ static void settle_continuations(struct transaction *t)
     for (struct pawl_request *own = t->continued.first; own != NULL; own = own->next) {
         if (own->command.kind != PAWL_COMMAND_CONTINUE) continue;
         struct pawl_request *origin = origin_of(pawl, own);
+        if (origin != NULL && pawl->to_the_end) origin->until_boot_ms = continuing_until(pawl);
         bool is_of_redrive = origin != NULL && origin->command.kind == PAWL_COMMAND_REDRIVE;
         /* it may have caused others that resume nothing: its own count only grows */
         if (is_of_redrive && own->command.done > *origin->command.out.count) {
@@ -482,7 +490,7 @@ static void answer_or_keep(struct pawl *pawl, struct pawl_request *request)
         }
     }
     if (request->continuations > 0) {
-        request->until_boot_ms = pawl->env->boot_ms(pawl->env->self) + PAWL_CONTINUING_MS_MAX;
+        request->until_boot_ms = continuing_until(pawl);
         pawl_requests_add(&pawl->going_on, request);
         return;
     }

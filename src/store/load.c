@@ -363,8 +363,13 @@ static struct question question_of(const struct pawl_entry *entry)
         return (struct question){PAWL_SQL_TASKS_READY, on_task_listed, true, {number, limit}, 2};
     case PAWL_LOOK_DUE:
         return (struct question){PAWL_SQL_TASKS_DUE, on_task_listed, true, {after, limit}, 2};
-    case PAWL_LOOK_CONTINUATIONS:
-        return (struct question){PAWL_SQL_CONTINUATIONS, on_continuation, true, {limit}, 1};
+    case PAWL_LOOK_CONTINUATIONS: {
+        bool is_ended = entry->number != 0;
+        struct pawl_value least = pawl_int(is_ended ? PAWL_CONTINUATION_ENDED : 0);
+        struct pawl_value most = pawl_int(is_ended ? PAWL_CONTINUATION_ENDED : INT64_MAX);
+        return (struct question){
+            PAWL_SQL_CONTINUATIONS, on_continuation, true, {least, most, limit}, 3};
+    }
     case PAWL_LOOK_DEPENDENTS:
         return (struct question){
             PAWL_SQL_DEPENDENTS, on_dependency, true, {number, after, limit}, 3};

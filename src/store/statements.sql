@@ -69,10 +69,10 @@ LIMIT 1;
 UPDATE head SET position = ?1, next_key = ?2, now_ms = ?3 WHERE one = 1;
 
 -- name: NEXT_DUE
--- task_due, its first entry; continuation, any row; head and meta by their keys.
+-- task_due, its first entry; continuation, any that is due; head and meta by their keys.
 SELECT head.now_ms, meta.boot_id, meta.clock_offset_ms,
        (SELECT due_at_ms FROM task WHERE due_at_ms IS NOT NULL ORDER BY due_at_ms, key LIMIT 1),
-       (SELECT 1 FROM continuation LIMIT 1)
+       (SELECT 1 FROM continuation WHERE remaining >= 0 LIMIT 1)
 FROM head, meta
 WHERE head.one = 1 AND meta.one = 1
 LIMIT 1;
@@ -301,11 +301,13 @@ WHERE key = ?1
 LIMIT 1;
 
 -- name: CONTINUATIONS
--- continuation, in the order of its key; there are few.
+-- continuation, in the order of its key; there are few. Those that are due have 0 remaining or more, ended ones
+-- less.
 SELECT key, kind, task, cursor, remaining, done, args
 FROM continuation
+WHERE remaining BETWEEN ?1 AND ?2
 ORDER BY key
-LIMIT ?1;
+LIMIT ?3;
 
 -- Retention.
 

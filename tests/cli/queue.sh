@@ -107,13 +107,13 @@ redrive_filter()
     kill_task --id a --queue one
     SAY='disk full' kill_task --id b --queue two
     kill_task --id c --queue two
-    run dead redrive --error 'disk full'; exits 0; prints '{"count":1}'
+    run dead redrive --error 'disk full'; exits 0; prints '{"count":1,"continuing":false}'
     state b QUEUED
     run dead redrive --queue two -o table; exits 0; prints '1 redriven'
     state c QUEUED; state a DEAD_LETTER
-    run dead redrive --before 2001-01-01; exits 0; prints '{"count":0}'
-    run dead redrive --max 5; exits 0; prints '{"count":1}'
-    run dead redrive --all; exits 0; prints '{"count":0}'
+    run dead redrive --before 2001-01-01; exits 0; prints '{"count":0,"continuing":false}'
+    run dead redrive --max 5; exits 0; prints '{"count":1,"continuing":false}'
+    run dead redrive --all; exits 0; prints '{"count":0,"continuing":false}'
 }
 test_that "redrive by filter queues what it matches and says how many" redrive_filter
 

@@ -1,5 +1,6 @@
 /* Dead letters by the hundred: redrive by filter, in slices. */
 #include "base/arena.h"
+#include "engine/engine.h"
 #include "stores.h"
 
 #include <stdio.h>
@@ -146,6 +147,72 @@ TEST_EACH_STORE("a handle without timers redrives to the end as well")
     lab->pawl = lab_handle(lab, &options);
     CHECK_EQ(300, redrive(lab, REDRIVE(.max = 0)));
     CHECK_EQ(0, dead_count(lab));
+}
+
+/* A redrive on its way: handed over, and run only when a handle steps. */
+struct asked {
+    struct pawl_request request;
+    struct pawl_redrive ask;
+    int64_t count;
+};
+
+static void ask_redrive(struct pawl *pawl, struct asked *asked)
+{
+    *asked = (struct asked){.ask = PAWL_REDRIVE_INIT};
+    pawl_request_init(&asked->request, PAWL_COMMAND_REDRIVE);
+    asked->request.command.ask.redrive = &asked->ask;
+    asked->request.command.out.count = &asked->count;
+    pawl_engine_add(pawl, &asked->request);
+}
+
+TEST_EACH_STORE("E8 a redrive's count is whole, whichever process ran its slices")
+{
+    lab_open(lab);
+    add_dead(lab, "mail", MANY);
+    struct pawl_options options = lab_options(lab);
+    options.no_timers = true;
+    struct pawl *caller = lab_handle(lab, &options);
+    static struct asked asked;
+    ask_redrive(caller, &asked);
+    check_ok(lab, pawl_step(caller, NULL, &lab->err));
+    CHECK(!asked.request.is_answered);
+    lab_settle(lab, lab->pawl); /* another one takes over all that is left */
+    CHECK_EQ(0, dead_count(lab));
+    CHECK(!asked.request.is_answered);
+    int64_t at_boot_ms = 0; /* what has ended is not due: nobody wakes for it */
+    check_ok(lab, pawl_step(lab->pawl, &at_boot_ms, &lab->err));
+    CHECK_EQ(INT64_MAX, at_boot_ms);
+    check_ok(lab, pawl_step(caller, NULL, &lab->err));
+    CHECK(asked.request.is_answered);
+    CHECK_CODE(PAWL_OK, asked.request.command.code);
+    CHECK_EQ(MANY, asked.count);
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM continuation"));
+    pawl_close(caller);
+}
+
+TEST_EACH_STORE(
+    "E8 a count that nobody comes for is cleared away by the next redrive, after an hour")
+{
+    lab_open(lab);
+    add_dead(lab, "mail", 3);
+    struct pawl_options options = lab_options(lab);
+    options.no_timers = true;
+    struct pawl *caller = lab_handle(lab, &options);
+    static struct asked asked;
+    ask_redrive(caller, &asked);
+    check_ok(lab, pawl_step(caller, NULL, &lab->err));
+    pawl_close(caller); /* as if it had been killed */
+    lab_settle(lab, lab->pawl);
+    CHECK_TEXT("1", lab_sql(lab, "SELECT count(*) FROM continuation"));
+    CHECK_EQ(0, redrive(lab, REDRIVE(.max = 0)));
+    CHECK_TEXT("1", lab_sql(lab, "SELECT count(*) FROM continuation"));
+    if (lab->store == LAB_POSTGRES) {
+        (void)lab_sql(lab, "UPDATE continuation SET cursor = cursor - 3600000");
+    } else {
+        lab_pass(lab, 3600 * SECOND_MS);
+    }
+    CHECK_EQ(0, redrive(lab, REDRIVE(.max = 0)));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM continuation"));
 }
 
 TEST_MAIN()

@@ -291,8 +291,6 @@ TEST_EACH_STORE("a continuation that was left behind is finished by the next han
     CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM continuation"));
 }
 
-TEST_MAIN()
-
 TEST_EACH_STORE("whatever a reader sees changing of a dependent raises version and updated_at_ms")
 {
     lab_open(lab);
@@ -338,3 +336,102 @@ TEST_EACH_STORE(
     lab_start(lab, deferred, "w");
     CHECK_EQ(0, lab_get(lab, deferred).next_retry_at_ms);
 }
+
+/* A boot clock that goes on by itself, a bit with each look. */
+static int64_t run_on(void *self)
+{
+    return atomic_fetch_add(&((struct lab_world *)self)->boot_ms, 400);
+}
+
+static struct pawl *open_hurried(struct lab *lab, struct pawl_env *env, bool to_the_end)
+{
+    *env = lab->world.env;
+    env->boot_ms = run_on;
+    struct pawl_options options = lab_options(lab);
+    options.env = env;
+    options.no_timers = true;
+    options.to_the_end = to_the_end;
+    return lab_handle(lab, &options);
+}
+
+TEST_EACH_STORE(
+    "E8 after 5 s a call returns OK and tells that it is continuing; others go on with the rest")
+{
+    enum { CROWD = 5 * MANY };
+    lab_open(lab);
+    struct pawl_added *family = NULL;
+    struct pawl_str parent = lab_add(lab, NEW(.id = PAWL_STR("parent"), .hold = true));
+    struct pawl_task_new *asks = pawl_arena_take_array(lab->keep, MANY, sizeof *asks);
+    for (int i = 0; i < MANY; i++) {
+        asks[i] = *NEW(.depends_on = &parent, .depends_on_count = 1);
+    }
+    for (int n = 0; n < CROWD; n += MANY) family = lab_add_batch(lab, asks, MANY);
+    CHECK(!family[0].continuing);
+    struct pawl_env env;
+    struct pawl *pawl = open_hurried(lab, &env, false);
+    bool continuing = false;
+    check_ok(lab, pawl_task_complete(pawl, parent, NO_TEXT, CHANGE(.continuing = &continuing),
+                                     &lab->err));
+    CHECK(continuing);
+    CHECK_EQ(PAWL_TASK_COMPLETED, lab_get(lab, parent).state);
+    CHECK_TEXT("1", lab_sql(lab, "SELECT count(*) FROM continuation"));
+    pawl_close(pawl);
+    lab_settle(lab, lab->pawl);
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM continuation"));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM dependency WHERE is_open = 1"));
+    continuing = true;
+    check_ok(lab, pawl_task_cancel(lab->pawl, family[0].id, false,
+                                   CHANGE(.continuing = &continuing), &lab->err));
+    CHECK(!continuing);
+    continuing = true; /* outputs are written on OK only */
+    CHECK_REFUSED(PAWL_STATE, pawl_task_complete(lab->pawl, family[0].id, NO_TEXT,
+                                                 CHANGE(.continuing = &continuing), &lab->err));
+    CHECK(continuing);
+}
+
+TEST_EACH_STORE("E8 a handle that goes to the end waits as long as slices are done")
+{
+    enum { CROWD = 5 * MANY };
+    lab_open(lab);
+    struct pawl_str parent = lab_add(lab, NEW(.id = PAWL_STR("parent"), .hold = true));
+    struct pawl_task_new *asks = pawl_arena_take_array(lab->keep, MANY, sizeof *asks);
+    for (int i = 0; i < MANY; i++) {
+        asks[i] = *NEW(.depends_on = &parent, .depends_on_count = 1);
+    }
+    for (int n = 0; n < CROWD; n += MANY) lab_add_batch(lab, asks, MANY);
+    struct pawl_env env;
+    struct pawl *pawl = open_hurried(lab, &env, true);
+    bool continuing = true;
+    int64_t began_ms = atomic_load(&lab->world.boot_ms);
+    check_ok(lab, pawl_task_complete(pawl, parent, NO_TEXT, CHANGE(.continuing = &continuing),
+                                     &lab->err));
+    CHECK(!continuing);
+    CHECK(atomic_load(&lab->world.boot_ms) - began_ms > 5 * SECOND_MS);
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM continuation"));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM dependency WHERE is_open = 1"));
+    pawl_close(pawl);
+}
+
+TEST_EACH_STORE(
+    "E8 a task that hundreds have waited for is added at once, and tells that it is continuing")
+{
+    enum { CROWD = 5 * MANY };
+    static const struct pawl_str awaited = PAWL_STR_INIT("awaited");
+    lab_open(lab);
+    struct pawl_task_new *asks = pawl_arena_take_array(lab->keep, MANY, sizeof *asks);
+    for (int i = 0; i < MANY; i++) {
+        asks[i] =
+            *NEW(.depends_on = &awaited, .depends_on_count = 1, .allow_missing_dependencies = true);
+    }
+    for (int n = 0; n < CROWD; n += MANY) lab_add_batch(lab, asks, MANY);
+    struct pawl_env env;
+    struct pawl *pawl = open_hurried(lab, &env, false);
+    struct pawl_added added = {0};
+    check_ok(lab, pawl_task_add(pawl, NEW(.id = awaited), lab->keep, &added, &lab->err));
+    CHECK(added.continuing);
+    pawl_close(pawl);
+    lab_settle(lab, lab->pawl);
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM dependency WHERE on_key IS NULL"));
+}
+
+TEST_MAIN()

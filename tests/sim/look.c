@@ -54,7 +54,7 @@ static const char *const texts[S_COUNT] = {
                  "ORDER BY position",
     [S_QUEUES] = "SELECT key, name, is_paused, lease_ms FROM queue ORDER BY key",
     [S_WORKERS] = "SELECT key, id, request_id FROM worker ORDER BY key",
-    [S_CONTINUATIONS] = "SELECT key, kind, task, cursor FROM continuation ORDER BY key",
+    [S_CONTINUATIONS] = "SELECT key, kind, task, cursor FROM continuation WHERE remaining >= 0 ORDER BY key",
     [S_CONSUMERS] = "SELECT key, name, cursor FROM consumer ORDER BY key",
     [S_ACKNOWLEDGEMENTS] =
         "SELECT consumer, position FROM acknowledgement ORDER BY consumer, position",

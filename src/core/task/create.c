@@ -351,7 +351,7 @@ enum pawl_code pawl_rule_create(struct pawl_step *step, struct pawl_command *com
             meet_awaiting(step, &all[i]);
             settle(step, &all[i], &ended);
         }
-        command->out.added[i] = (struct pawl_added){pawl_reply_copy(command, all[i].id), existed};
+        command->out.added[i] = (struct pawl_added){.id = pawl_reply_copy(command, all[i].id), .existed = existed};
     }
     return pawl_reply_code(command);
 }

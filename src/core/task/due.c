@@ -177,6 +177,20 @@ static bool filter_read(struct pawl_step *step, struct pawl_str text, struct fil
            pawl_json_text(pawl_json_member(root, PAWL_STR("reason")), arena, &out->reason);
 }
 
+/* Counts that nobody came for: whoever waited for them is gone. */
+static void clear_ended(struct pawl_step *step)
+{
+    struct pawl_entry *list =
+        pawl_set_look(&step->set, PAWL_LOOK_CONTINUATIONS, 1, none, 0, PAWL_SLICES_AT_ONCE);
+    if (list == NULL || !list->is_loaded) return;
+    const struct pawl_rows *rows = list->row;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct pawl_continuation_row *row = &((const struct pawl_continuation_row *)rows->rows)[i];
+        if (step->now_ms - row->cursor < PAWL_ENDED_KEPT_MS) continue;
+        pawl_set_put(&step->set, PAWL_LOOK_CONTINUATION, row->key, none, 0, NULL);
+    }
+}
+
 enum pawl_code pawl_rule_redrive(struct pawl_step *step, struct pawl_command *command)
 {
     const struct pawl_redrive *ask = command->ask.redrive;
@@ -195,6 +209,8 @@ enum pawl_code pawl_rule_redrive(struct pawl_step *step, struct pawl_command *co
         return pawl_error_set(&command->err, PAWL_NOT_FOUND, "no such queue: %.*s",
                               PAWL_STR_ARG(ask->queue));
     }
+    clear_ended(step);
+    if (step->set.is_short) return PAWL_BUSY;
     struct pawl_str args = filter_write(step, &filter);
     (void)pawl_continuation_add(
         step, &(struct pawl_continuation_row){.kind = PAWL_CONTINUE_REDRIVE,
@@ -300,6 +316,30 @@ static bool awaited_slice(struct pawl_step *step, const struct pawl_continuation
     return rows->is_cut;
 }
 
+/* One slice. Returns whether there is more. */
+static bool run_slice(struct pawl_step *step, struct pawl_command *command, struct pawl_continuation_row *row)
+{
+    switch (row->kind) {
+    case PAWL_CONTINUE_DEPENDENTS: {
+        struct pawl_entry *task;
+        enum pawl_code code = pawl_task_find_key(step, command, row->task, &task);
+        if (step->set.is_short || code != PAWL_OK) return false;
+        row->cursor = pawl_dependents_slice(step, task, row->cursor);
+        return row->cursor != 0;
+    }
+    case PAWL_CONTINUE_REDRIVE:
+        return redrive_slice(step, row);
+    case PAWL_CONTINUE_PRUNE:
+        return prune_slice(step, row);
+    case PAWL_CONTINUE_AWAITED:
+        return awaited_slice(step, row);
+    case PAWL_CONTINUE_REMAINS:
+        return pawl_remains_slice(step, row->task);
+    }
+    pawl_assert(false);
+    return false;
+}
+
 enum pawl_code pawl_rule_continue(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry =
@@ -307,34 +347,14 @@ enum pawl_code pawl_rule_continue(struct pawl_step *step, struct pawl_command *c
     if (entry == NULL || !entry->is_loaded) return PAWL_BUSY;
     if (entry->row == NULL) return PAWL_OK; /* done by somebody else */
     struct pawl_continuation_row *row = pawl_set_change(&step->set, entry);
-    bool goes_on = false;
-    switch (row->kind) {
-    case PAWL_CONTINUE_DEPENDENTS: {
-        struct pawl_entry *task;
-        enum pawl_code code = pawl_task_find_key(step, command, row->task, &task);
-        if (step->set.is_short || code != PAWL_OK) break;
-        int64_t cursor = pawl_dependents_slice(step, task, row->cursor);
-        row->cursor = cursor;
-        goes_on = cursor != 0;
-        break;
-    }
-    case PAWL_CONTINUE_REDRIVE:
-        goes_on = redrive_slice(step, row);
-        break;
-    case PAWL_CONTINUE_PRUNE:
-        goes_on = prune_slice(step, row);
-        break;
-    case PAWL_CONTINUE_AWAITED:
-        goes_on = awaited_slice(step, row);
-        break;
-    case PAWL_CONTINUE_REMAINS:
-        goes_on = pawl_remains_slice(step, row->task);
-        break;
-    }
+    bool is_ended = row->left == PAWL_CONTINUATION_ENDED;
+    command->goes_on = !is_ended && run_slice(step, command, row);
     if (step->set.is_short) return PAWL_BUSY;
     command->done = row->done;
-    if (goes_on) {
-        command->goes_on = true;
+    if (command->goes_on || (is_ended && command->is_anothers)) return PAWL_OK;
+    if (row->kind == PAWL_CONTINUE_REDRIVE && command->is_anothers) {
+        row->left = PAWL_CONTINUATION_ENDED; /* its row stays for whoever waits for the count */
+        row->cursor = step->now_ms;
     } else {
         pawl_set_put(&step->set, PAWL_LOOK_CONTINUATION, row->key, none, 0, NULL);
     }

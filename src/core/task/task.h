@@ -142,12 +142,15 @@ enum pawl_continuation_kind {
     PAWL_CONTINUE_LAST = PAWL_CONTINUE_REMAINS
 };
 
+/* A redrive that came to its end in another process than the one that waits for its count: not due any more. */
+#define PAWL_CONTINUATION_ENDED INT64_C(-1)
+
 struct pawl_continuation_row {
     int64_t key;
     enum pawl_continuation_kind kind;
     int64_t task;   /* key, or 0 */
-    int64_t cursor; /* last row key done */
-    int64_t left;   /* redrive: how many it may still take */
+    int64_t cursor; /* last row key done; ended: when */
+    int64_t left;   /* redrive: how many it may still take; PAWL_CONTINUATION_ENDED */
     int64_t done;   /* redrive: how many it took */
     struct pawl_str args; /* redrive: its filter as JSON */
 };

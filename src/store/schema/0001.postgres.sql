@@ -223,7 +223,7 @@ CREATE TABLE continuation (
     kind bigint NOT NULL,
     task bigint NOT NULL,
     cursor bigint NOT NULL,
-    remaining bigint NOT NULL,
+    remaining bigint NOT NULL, -- -1: ended, its count is waited for
     done bigint NOT NULL,
     args text COLLATE "C"
 ) WITH (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);

@@ -200,7 +200,7 @@ CREATE TABLE continuation (
     kind INTEGER NOT NULL,
     task INTEGER NOT NULL,
     cursor INTEGER NOT NULL,
-    remaining INTEGER NOT NULL,
+    remaining INTEGER NOT NULL, -- -1: ended, its count is waited for
     done INTEGER NOT NULL,
     args TEXT
 ) STRICT;
