@@ -1414,14 +1414,20 @@ STORE_TEST("T-019 restore: none at all is STATE, an id of nothing or of another 
     begin_with_queues(lab);
     (void)put_task(lab, 100, QUEUE, PAWL_TASK_QUEUED);
     (void)put_task(lab, 101, QUEUE, PAWL_TASK_QUEUED);
+    (void)put_task(lab, 102, QUEUE, PAWL_TASK_QUEUED);
     put_checkpoint(lab, 50, 100, 9, LAB_START_MS, "1");
+    put_checkpoint(lab, 49, 101, 9, LAB_START_MS, "1");
     lab_commit(lab);
 
     desk_open(&desk, lab);
     struct pawl_str store = lab->head.store_id;
-    CHECK_CODE(PAWL_STATE, pawl_read_checkpoint(desk.reader, PAWL_STR("t-101"), none, desk.keep,
-                                                &one, &desk.err));
-    CHECK_TEXT("task t-101 has no checkpoints", desk.err.text);
+    const struct pawl_str any[] = {none, PAWL_STR("x"),
+                                   pawl_checkpoint_id(store, 50, LAB_START_MS, desk.keep)};
+    for (size_t i = 0; i < COUNT_OF(any); i++) {
+        CHECK_CODE(PAWL_STATE, pawl_read_checkpoint(desk.reader, PAWL_STR("t-102"), any[i],
+                                                    desk.keep, &one, &desk.err));
+        CHECK_TEXT("task t-102 has no checkpoints", desk.err.text);
+    }
     const struct {
         const char *task;
         struct pawl_str id;
