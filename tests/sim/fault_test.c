@@ -370,7 +370,7 @@ static const char *const sums[] = {
     "FROM (SELECT * FROM payload ORDER BY key) p JOIN task t ON t.key = p.key / 16",
     "SELECT group_concat(e.position || ' ' || e.type || ' ' || e.state || ' ' || e.epoch) "
     "FROM (SELECT * FROM event ORDER BY position) e",
-    "SELECT count(*) FROM continuation",
+    "SELECT count(*) FROM continuation WHERE remaining >= 0",
     "SELECT cursor FROM consumer",
     "SELECT group_concat(position) FROM acknowledgement",
     /* I1, I4: no lease outside RUNNING; sequences without a gap; the last event's state is the
