@@ -125,6 +125,13 @@ PAWL_API enum pawl_code pawl_arena_open(struct pawl_arena **out, size_t budget_b
 PAWL_API void pawl_arena_reset(struct pawl_arena *arena);
 PAWL_API void pawl_arena_close(struct pawl_arena *arena); /* takes NULL */
 
+/* What is found out about the work of a supervised lease that has ended. */
+enum pawl_finding {
+    PAWL_FINDING_STOPPED = 1, /* nobody holds the execution's lock */
+    PAWL_FINDING_ALIVE = 2,   /* somebody does */
+    PAWL_FINDING_UNKNOWN = 3  /* it could not be looked at */
+};
+
 /* ---- The outside world; systems level, may change in a minor version -------------------------------- */
 
 /* Clocks and chance as the library may see them. Given at open, borrowed until close; called from the
@@ -136,6 +143,10 @@ struct pawl_env {
     uint64_t (*random)(void *self);
     struct pawl_str boot_id; /* boot_ms means nothing to another boot */
     struct pawl_str host_id;
+    /* What proves that work has stopped (docs/leases.md); find_execution = NULL means lock files in the store's own
+     * place, as pawl_execution_begin takes them. */
+    struct pawl_str place;
+    enum pawl_finding (*find_execution)(void *self, struct pawl_str task_id, int64_t epoch);
 };
 
 /* ---- Words ------------------------------------------------------------------------------------------ */
@@ -393,6 +404,8 @@ struct pawl_claim {
     int64_t lease_ms;              /* 0 = the queue's, else the handle's */
     int64_t wait_ms;               /* how long to wait for the first one; 0 = not at all */
     struct pawl_str request_id;    /* a repeated claim with the same id gives the same grants */
+    bool is_supervised;            /* the work will be done under pawl_execution_begin: a lease that ends comes
+                                      back only when the execution is proved to have stopped */
 };
 #define PAWL_CLAIM_INIT PAWL_INIT_OF(struct pawl_claim)
 
@@ -432,6 +445,41 @@ PAWL_API enum pawl_code pawl_lease_renew(struct pawl *pawl, const struct pawl_fe
                                          size_t count, int64_t lease_ms, struct pawl_renewal *out,
                                          struct pawl_error *err) PAWL_MUST_USE;
 
+/* ---- Executions: the proof that work has stopped ------------------------------------------------------ */
+
+/* One claim of one task being worked on, as the kernel sees it: a lock that is held until the last process that
+ * has inherited its descriptor is gone. For claims with is_supervised; the supervisor does all of this by itself. An
+ * execution belongs to one thread at a time. docs/leases.md tells why this order. */
+struct pawl_execution;
+
+/* Takes the execution's lock, then looks whether the task still runs under the fence. Only after PAWL_OK may the
+ * work begin.
+ *
+ *   fails  PAWL_LEASE_LOST  it does not; nothing is held
+ *          PAWL_CONFLICT    the lock is held: this very claim is being worked on already
+ *          PAWL_IO          no lock file could be made; give the task back */
+PAWL_API enum pawl_code pawl_execution_begin(struct pawl *pawl, const struct pawl_fence *fence,
+                                             struct pawl_execution **out, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* The descriptor to hand on to a process that does the work; close-on-exec is set, so clear it in the child.
+ * -1 after the first pawl_execution_has_stopped. */
+PAWL_API int pawl_execution_fd(const struct pawl_execution *execution);
+
+/* Lets go of our own hold, and tells whether anybody else still has one. An outcome may be told once this is
+ * true; while it is not, keep the lease and ask again. */
+PAWL_API bool pawl_execution_has_stopped(struct pawl_execution *execution);
+
+/* Forgets the execution; its lock stays with whoever holds it still. Takes NULL. */
+PAWL_API void pawl_execution_close(struct pawl_execution *execution);
+
+/* Says that all work under a lost fence has stopped, so that the task need not wait for its proof.
+ *
+ *   fails  PAWL_LEASE_LOST  somebody else has seen to it already: nothing to do
+ *          PAWL_STATE       the lease still holds: release it instead */
+PAWL_API enum pawl_code pawl_lease_stopped(struct pawl *pawl, const struct pawl_fence *fence,
+                                           struct pawl_error *err) PAWL_MUST_USE;
+
 /* Who makes a change to a task, and under which conditions. A worker sets fence; an operator leaves it
  * NULL. expected_version, if not 0, must be the row's, else PAWL_CONFLICT. */
 struct pawl_change {
@@ -443,6 +491,7 @@ struct pawl_change {
     /* Written if given: true when the call is done, but not all that follows from it for others (dependents, dead
      * letters). That goes on by itself, in slices; a call waits 5 s for it. */
     bool *continuing;
+    bool is_forced;         /* resolve: QUEUED although its work is seen to go on */
 };
 #define PAWL_CHANGE_INIT PAWL_INIT_OF(struct pawl_change)
 
@@ -524,7 +573,10 @@ PAWL_API enum pawl_code pawl_task_resume(struct pawl *pawl, struct pawl_str task
     PAWL_MUST_USE;
 
 /* An operator's decision for a RECOVERY_PENDING, FAILED or DEAD_LETTER task: COMPLETED (text = JSON
- * result), FAILED (text = error; from RECOVERY_PENDING only), QUEUED or CANCELLED. Takes a new epoch. */
+ * result), FAILED (text = error; from RECOVERY_PENDING only), QUEUED or CANCELLED. Takes a new epoch.
+ *
+ *   fails  PAWL_LEASE_ACTIVE  QUEUED was asked for, the work of the lost lease is seen to go on, and the change is not
+ *                             forced */
 PAWL_API enum pawl_code pawl_task_resolve(struct pawl *pawl, struct pawl_str task_id,
                                           enum pawl_task_state outcome, struct pawl_str text,
                                           const struct pawl_change *change, struct pawl_error *err)
@@ -586,6 +638,9 @@ struct pawl_task {
     struct pawl_str blocked_by; /* a dependency that can no longer complete by itself */
     const struct pawl_str *depends_on; /* only if asked for */
     size_t depends_on_count;
+    bool is_supervised;             /* RUNNING or RECOVERY_PENDING under a supervised lease */
+    struct pawl_str recovery_note;  /* RECOVERY_PENDING: what the last look has found; may be empty */
+    int64_t recovery_look_at_ms;    /* and when the next one is due */
 };
 
 /* PAWL_NOT_FOUND if there is none; PAWL_CORRUPT if its row is in quarantine. */

@@ -559,8 +559,10 @@ static enum pawl_code check_own(const struct pawl_command *command, struct pawl_
     case PAWL_COMMAND_CANCEL:
     case PAWL_COMMAND_RETAIN: /* by its one caller */
     case PAWL_COMMAND_COMPACT:
+    case PAWL_COMMAND_STOPPED:
     case PAWL_COMMAND_DUE:
     case PAWL_COMMAND_CONTINUE:
+    case PAWL_COMMAND_RECOVER:
         break;
     }
     return PAWL_OK;

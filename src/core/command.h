@@ -12,6 +12,7 @@ enum pawl_command_kind {
     PAWL_COMMAND_START,
     PAWL_COMMAND_CLAIM, /* runs in the second half of a step */
     PAWL_COMMAND_RENEW,
+    PAWL_COMMAND_STOPPED, /* the work under a lost fence has ended */
     PAWL_COMMAND_PROGRESS,
     PAWL_COMMAND_CHECKPOINT,
     PAWL_COMMAND_LOG,
@@ -32,6 +33,7 @@ enum pawl_command_kind {
     /* of the engine itself */
     PAWL_COMMAND_DUE,      /* number = task key */
     PAWL_COMMAND_CONTINUE, /* number = continuation key */
+    PAWL_COMMAND_RECOVER,  /* number = task key: what a look for its proof has found */
 };
 
 /* A create's member after its check: what had to be computed once. */
@@ -47,6 +49,7 @@ struct pawl_worker_about { /* who claims, for display */
     struct pawl_str host;
     struct pawl_str boot;
     int64_t pid;
+    struct pawl_str place; /* of a supervised claim */
 };
 
 /* A slice of retention: which finished tasks are to go, and where in their order it begins. */
@@ -82,6 +85,7 @@ struct pawl_command {
     int64_t expected_version;
     struct pawl_str actor;
     struct pawl_str reason;
+    bool is_overruling; /* RESOLVE: whether or not its work is seen to go on; the caller's thread looks */
 
     union {
         struct {
@@ -112,6 +116,11 @@ struct pawl_command {
             enum pawl_task_state outcome;
             struct pawl_str text;
         } resolve;
+        struct {
+            int64_t epoch;
+            enum pawl_finding finding;
+            struct pawl_str note; /* ALIVE, UNKNOWN */
+        } recover;
         const struct pawl_redrive *redrive;
         const struct pawl_queue_set *queue_set;
         struct {

@@ -83,6 +83,15 @@ enum {
     PAWL_RETRY_COUNT_DEFAULT = 3,
     PAWL_RETRY_DELAY_MS_DEFAULT = 1000,
     PAWL_RETRY_DELAY_MS_MAX_DEFAULT = 60 * 1000,
+    /* Looks for the proof that lost work has stopped: the first at once, then 5 s, 10 s, ... Nothing depends on them
+     * while the lock is watched; they are for what watching misses. */
+    PAWL_RECOVERY_LOOK_MS_MIN = 5 * 1000,
+    PAWL_RECOVERY_LOOK_MS_MAX = 5 * 60 * 1000,
+    /* Locks waited for at once by one engine; others are looked at when they are due again. */
+    PAWL_PROOFS_AWAITED_MAX = 1024,
+    /* An engine that proves nothing (a one-shot command) leaves the look to others, who find it due then. */
+    PAWL_RECOVERY_LEAVE_MS = 1,
+
     PAWL_CRASH_DELAY_MS_MAX = 60 * 1000, /* of a task that takes its workers with it */
 
     PAWL_PRIORITY_DEFAULT = 20,

@@ -12,6 +12,7 @@ static pawl_rule *const rules[] = {
     [PAWL_COMMAND_START] = pawl_rule_start,
     [PAWL_COMMAND_CLAIM] = pawl_rule_claim,
     [PAWL_COMMAND_RENEW] = pawl_rule_renew,
+    [PAWL_COMMAND_STOPPED] = pawl_rule_stopped,
     [PAWL_COMMAND_PROGRESS] = pawl_rule_progress,
     [PAWL_COMMAND_CHECKPOINT] = pawl_rule_checkpoint,
     [PAWL_COMMAND_LOG] = pawl_rule_log,
@@ -31,6 +32,7 @@ static pawl_rule *const rules[] = {
     [PAWL_COMMAND_COMPACT] = pawl_rule_compact,
     [PAWL_COMMAND_DUE] = pawl_rule_due,
     [PAWL_COMMAND_CONTINUE] = pawl_rule_continue,
+    [PAWL_COMMAND_RECOVER] = pawl_rule_recover,
 };
 
 /* splitmix64, on a state seeded once a step: equal seeds give equal ids, which simulation relies on. */

@@ -14,6 +14,7 @@ struct pawl_step {
     int64_t lease_ms;        /* default of the handle */
     int64_t head_position;   /* of the newest committed event */
     int64_t claim_bytes_left; /* what all claims of the step may still load */
+    bool can_prove;          /* this engine looks for proof after the commit */
     int32_t ready_limit;     /* rows to read of each asked queue: what all claims of the step may take */
     struct pawl_set set;
     struct pawl_append caused; /* int64_t: continuations made, in order; the engine runs them to the end */

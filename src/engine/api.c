@@ -1,6 +1,7 @@
 /* The public calls that change something: each checks what it was given on the caller's own thread, hands a
  * command over, and waits. The rules are in core; nothing is decided here. */
 #include "engine/engine.h"
+#include "engine/place.h"
 
 #include "base/error.h"
 #include "base/str.h"
@@ -62,6 +63,7 @@ static enum pawl_code begin_change(struct pawl *pawl, struct pawl_request *reque
     command->actor = said.actor;
     command->reason = said.reason;
     request->continuing = said.continuing;
+    command->is_overruling = said.is_forced;
     return PAWL_OK;
 }
 
@@ -168,9 +170,27 @@ static enum pawl_code begin_claim(struct pawl *pawl, struct pawl_request *reques
     if (own->queue_count > 0 && own->queues == NULL) return misuse(err, "queues: is NULL");
     request->command.ask.claim.ask = own;
     request->command.ask.claim.about =
-        (struct pawl_worker_about){pawl->env->host_id, pawl->env->boot_id, getpid()};
+        (struct pawl_worker_about){.host = pawl->env->host_id, .boot = pawl->env->boot_id, .pid = getpid()};
     request->command.keep = keep;
     return PAWL_OK;
+}
+
+/* A supervised claim says where its locks will be: read anew each time, since a folder may be replaced. */
+static enum pawl_code name_place(struct pawl *pawl, struct pawl_request *request, struct pawl_place *place,
+                                 struct pawl_error *err)
+{
+    struct pawl_worker_about *about = &request->command.ask.claim.about;
+    if (!request->command.ask.claim.ask->is_supervised) return PAWL_OK;
+    if (pawl->env->find_execution != NULL) {
+        about->place = pawl->env->place;
+        return PAWL_OK;
+    }
+    enum pawl_code code = pawl_engine_enter(pawl, err);
+    if (code != PAWL_OK) return code;
+    code = pawl_place_open(place, pawl_engine_db_path(pawl), pawl->env, true, err);
+    pawl_engine_leave(pawl);
+    about->place = pawl_str_of(place->id);
+    return code;
 }
 
 enum pawl_code pawl_task_claim(struct pawl *pawl, const struct pawl_claim *ask, struct pawl_arena *keep,
@@ -182,9 +202,11 @@ enum pawl_code pawl_task_claim(struct pawl *pawl, const struct pawl_claim *ask, 
     enum pawl_code code = begin_claim(pawl, &request, ask, &own, keep, out, err);
     if (code != PAWL_OK) return code;
     struct pawl_claimed claimed = {0};
+    struct pawl_place place;
     request.command.out.claimed = &claimed;
     request.wait_ms = own.wait_ms;
-    code = check_and_ask(pawl, &request, err);
+    code = name_place(pawl, &request, &place, err);
+    if (code == PAWL_OK) code = check_and_ask(pawl, &request, err);
     if (code == PAWL_OK) *out = claimed;
     return code;
 }
@@ -198,8 +220,10 @@ enum pawl_code pawl_task_start(struct pawl *pawl, struct pawl_str task_id, const
     if (code == PAWL_OK) code = begin_claim(pawl, &request, ask, &own, keep, out, err);
     if (code != PAWL_OK) return code;
     struct pawl_grant grant = {0};
+    struct pawl_place place;
     request.command.out.grant = &grant;
-    code = check_and_ask(pawl, &request, err);
+    code = name_place(pawl, &request, &place, err);
+    if (code == PAWL_OK) code = check_and_ask(pawl, &request, err);
     if (code == PAWL_OK) *out = grant;
     return code;
 }
@@ -231,6 +255,17 @@ enum pawl_code pawl_lease_renew(struct pawl *pawl, const struct pawl_fence *fenc
     if (code == PAWL_OK) memcpy(out, renewals, count * sizeof *out);
     pawl_arena_close(scratch);
     return code;
+}
+
+enum pawl_code pawl_lease_stopped(struct pawl *pawl, const struct pawl_fence *fence, struct pawl_error *err)
+{
+    struct pawl_request request;
+    struct pawl_change change = PAWL_CHANGE_INIT;
+    if (fence == NULL) return misuse(err, "pawl and fence are needed");
+    change.fence = fence;
+    enum pawl_code code =
+        begin_change(pawl, &request, PAWL_COMMAND_STOPPED, fence->task_id, &change, err);
+    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_task_progress(struct pawl *pawl, struct pawl_str task_id, double percent,
@@ -331,6 +366,25 @@ enum pawl_code pawl_task_resume(struct pawl *pawl, struct pawl_str task_id,
     return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
 }
 
+/* Whether the work of a task that is to run again is seen to go on. What is found now stays true if it has
+ * stopped: under a lost epoch nothing can begin any more. */
+static enum pawl_code refuse_alive(struct pawl *pawl, struct pawl_str task_id, struct pawl_error *err)
+{
+    struct pawl_arena *scratch;
+    struct pawl_task task;
+    enum pawl_code code = pawl_arena_open(&scratch, 0);
+    if (code != PAWL_OK) return pawl_error_set(err, code, "no memory to look at the task");
+    code = pawl_task_get(pawl, task_id, false, scratch, &task, err);
+    bool is_lost = code == PAWL_OK && task.state == PAWL_TASK_RECOVERY_PENDING && task.is_supervised;
+    if (is_lost && pawl_proof_find(pawl_engine_db_path(pawl), pawl->env, task.id, task.epoch) == PAWL_FINDING_ALIVE) {
+        code = pawl_error_set(err, PAWL_LEASE_ACTIVE,
+                              "the work of task %.*s goes on: its lock is held; wait for it, stop it, or force this",
+                              PAWL_STR_ARG(task.id));
+    }
+    pawl_arena_close(scratch);
+    return code;
+}
+
 enum pawl_code pawl_task_resolve(struct pawl *pawl, struct pawl_str task_id,
                                  enum pawl_task_state outcome, struct pawl_str text,
                                  const struct pawl_change *change, struct pawl_error *err)
@@ -339,6 +393,8 @@ enum pawl_code pawl_task_resolve(struct pawl *pawl, struct pawl_str task_id,
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_RESOLVE, task_id, change, err);
     request.command.ask.resolve.outcome = outcome;
     request.command.ask.resolve.text = text;
+    bool needs_proof = outcome == PAWL_TASK_QUEUED && !request.command.is_overruling;
+    if (code == PAWL_OK && needs_proof) code = refuse_alive(pawl, task_id, err);
     return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
 }
 

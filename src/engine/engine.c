@@ -69,12 +69,20 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Continuations, and what was found out about lost work: for the next step. */
+static bool has_own_work(const struct pawl *pawl)
+{
+    size_t found;
+    (void)pawl_proof_found(pawl->proof, &found);
+    return pawl->caused_count > 0 || found > 0;
+}
+
 /* When the engine has to look again if nothing happens before. */
 static int64_t wake_at(const struct pawl *pawl)
 {
     int64_t at = pawl->has_timers ? pawl->next_due_boot_ms : INT64_MAX;
     bool serves = pawl->is_parked_worth && pawl->parked.count > 0;
-    if (pawl->caused_count > 0 || serves) at = 0;
+    if (has_own_work(pawl) || serves) at = 0;
     if (at < pawl->no_step_until_boot_ms) at = pawl->no_step_until_boot_ms;
     for (const struct pawl_request *r = pawl->parked.first; r != NULL; r = r->next) {
         at = earlier(at, r->until_boot_ms);
@@ -156,14 +164,16 @@ static bool sleep_until(struct pawl *pawl, int64_t at_boot_ms)
         {.fd = pawl->timer_fd, .events = POLLIN},
         {.fd = bell, .events = POLLIN},
         {.fd = pawl->turn != NULL ? pawl_turn_late_fd(pawl->turn) : -1, .events = POLLIN},
+        {.fd = pawl_proof_fd(pawl->proof), .events = POLLIN},
     };
     arm_timer(pawl, at_boot_ms);
     bool looks_anyway = (pawl->turn == NULL || bell < 0) && (pawl->parked.count > 0 || pawl->has_timers);
-    int got = poll(waits, 4, looks_anyway ? PAWL_ENGINE_LOOK_EVERY_MS : -1);
+    int got = poll(waits, 5, looks_anyway ? PAWL_ENGINE_LOOK_EVERY_MS : -1);
     uint64_t count;
     if (waits[0].revents != 0) (void)!read(pawl->wake_fd, &count, sizeof count);
     if (waits[1].revents != 0) (void)!read(pawl->timer_fd, &count, sizeof count);
     if (waits[3].revents != 0) pawl_turn_settle(pawl->turn);
+    if (waits[4].revents != 0) pawl_proof_look_again(pawl->proof);
     bool rang = waits[2].revents != 0;
     if (rang && pawl->turn != NULL) rang = pawl_turn_drain(pawl->turn);
     if (rang && pawl->turn == NULL) rang = pawl_store_bell_drain(pawl->store);
@@ -269,7 +279,7 @@ static void *engine_thread(void *argument)
         int64_t now = boot_now(pawl);
         bool may_try = now >= pawl->no_step_until_boot_ms;
         bool is_due = may_try && pawl->has_timers && pawl->next_due_boot_ms <= now;
-        bool has_own = may_try && pawl->caused_count > 0;
+        bool has_own = may_try && has_own_work(pawl);
         bool is_worth = may_try && pawl->is_parked_worth && pawl->parked.count > 0;
         bool is_stopping;
         bool sleeps;
@@ -426,7 +436,7 @@ static int64_t step_again_at(const struct pawl *pawl)
 {
     int64_t now = boot_now(pawl);
     if (pawl->backlog.count > 0 || pawl->incoming.count > 0) return now;
-    if (pawl->caused_count == 0) return wake_at(pawl);
+    if (!has_own_work(pawl)) return wake_at(pawl);
     return now > pawl->no_step_until_boot_ms ? now : pawl->no_step_until_boot_ms;
 }
 
@@ -450,6 +460,11 @@ enum pawl_code pawl_step(struct pawl *pawl, int64_t *next_at_boot_ms, struct paw
     pawl_engine_leave(pawl);
     if (next_at_boot_ms != NULL) *next_at_boot_ms = at;
     return PAWL_OK;
+}
+
+struct pawl_str pawl_engine_db_path(const struct pawl *pawl)
+{
+    return pawl_store_is_postgres(pawl->store) ? (struct pawl_str){0} : pawl_store_path(pawl->store);
 }
 
 int pawl_wait_fd(struct pawl *pawl)
@@ -513,6 +528,10 @@ static enum pawl_code open_parts(struct pawl *pawl, const struct pawl_options *o
     if (code == PAWL_OK && !pawl_store_is_postgres(pawl->store)) {
         code = pawl_turn_open(&pawl->turn, pawl_store_path(pawl->store), !pawl->is_driven, pawl->has_timers,
                               err);
+    }
+    if (code == PAWL_OK) {
+        pawl->proof = pawl_proof_open(pawl_engine_db_path(pawl), pawl->env);
+        if (pawl->proof == NULL) code = pawl_error_set(err, PAWL_NO_MEMORY, "no memory to open a store");
     }
     if (code == PAWL_OK && options->listener_count > 0) {
         code = pawl_listening_open(&pawl->listening, options->listeners, options->listener_count,
@@ -610,6 +629,7 @@ void pawl_close(struct pawl *pawl)
     pawl_reader_close(pawl->reader);
     move_log(pawl);
     pawl_turn_close(pawl->turn);
+    pawl_proof_close(pawl->proof);
     pawl_store_close(pawl->store);
     pawl_arena_close(pawl->arena);
     if (pawl->wake_fd >= 0) (void)close(pawl->wake_fd);

@@ -12,6 +12,7 @@
 #include "base/uuid.h"
 #include "core/command.h"
 #include "engine/env.h"
+#include "engine/proof.h"
 #include "engine/turn.h"
 #include "store/read.h"
 #include "store/store.h"
@@ -88,6 +89,7 @@ struct pawl {
     /* the engine's own */
     struct pawl_store *store;
     struct pawl_turn *turn;        /* NULL on PostgreSQL */
+    struct pawl_proof *proof;
     struct pawl_arena *arena;      /* the step's */
     struct pawl_requests backlog;  /* first in the next step */
     struct pawl_requests parked;   /* claims that found nothing and wait */
@@ -114,6 +116,9 @@ struct pawl {
     pthread_mutex_t read_lock;
     struct pawl_reader *reader;    /* opened at the first read */
 };
+
+/* SQLite: path of the file; else empty. */
+struct pawl_str pawl_engine_db_path(const struct pawl *pawl);
 
 /* Hands a checked command over and waits for its answer: its code, with *err filled. */
 enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err);

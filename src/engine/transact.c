@@ -137,11 +137,29 @@ static void schedule_retention(struct transaction *t)
     request->command.out.retained = out;
 }
 
-/* Continuations this handle has caused, then, where it runs timers, anybody's, then due rows. */
+/* What was found out about lost work since. */
+static void schedule_found(struct transaction *t)
+{
+    size_t count;
+    const struct pawl_found *found = pawl_proof_found(t->pawl->proof, &count);
+    for (size_t i = 0; i < count && i < PAWL_STEP_DUE_MAX; i++) {
+        if (!may_schedule(t)) continue;
+        struct pawl_request *request = own_request(t, PAWL_COMMAND_RECOVER, found[i].task);
+        if (request == NULL) return;
+        struct pawl_str note = pawl_str_of(found[i].note);
+        request->command.ask.recover.epoch = found[i].epoch;
+        request->command.ask.recover.finding = found[i].finding;
+        request->command.ask.recover.note = pawl_arena_copy(t->step.set.arena, note);
+    }
+}
+
+/* What was found out about lost work, continuations this handle has caused, then, where it runs timers,
+ * anybody's, then due rows. */
 static enum pawl_code schedule_own(struct transaction *t, struct pawl_error *err)
 {
     struct pawl *pawl = t->pawl;
     if (t->own_max == 0) return PAWL_OK;
+    schedule_found(t);
     size_t count = 0;
     for (size_t i = 0; i < pawl->caused_count && count < PAWL_SLICES_AT_ONCE; i++, count++) {
         if (may_schedule(t)) schedule_continuation(t, pawl->caused[i].key, true);
@@ -195,7 +213,8 @@ static void hold_back(struct transaction *t, struct pawl_map *held, const struct
 
 static struct pawl_request *origin_of(const struct pawl *pawl, struct pawl_request *request)
 {
-    if (request->command.kind == PAWL_COMMAND_DUE) return NULL;
+    bool is_own_kind = request->command.kind == PAWL_COMMAND_DUE || request->command.kind == PAWL_COMMAND_RECOVER;
+    if (is_own_kind) return NULL;
     bool is_own_retention = request->command.kind == PAWL_COMMAND_RETAIN && request->asked_boot_ms == 0;
     if (is_own_retention) return NULL; /* in the step's arena */
     if (request->command.kind != PAWL_COMMAND_CONTINUE) return request;
@@ -361,6 +380,7 @@ static enum pawl_code begin(struct transaction *t, struct pawl_error *err)
     t->step.next_key = t->head.next_key;
     t->step.head_position = t->head.position;
     t->step.lease_ms = pawl->lease_ms;
+    t->step.can_prove = pawl->has_timers;
     t->step.claim_bytes_left = PAWL_STEP_CLAIM_BYTES_MAX;
     return PAWL_OK;
 }
@@ -453,6 +473,15 @@ static void settle_retention(struct transaction *t)
 static int64_t continuing_until(const struct pawl *pawl)
 {
     return pawl->env->boot_ms(pawl->env->self) + PAWL_CONTINUING_MS_MAX;
+}
+
+/* What was found is in the store; and what the step wants to be found is looked for. */
+static void settle_found(struct transaction *t)
+{
+    for (const struct pawl_request *own = t->continued.first; own != NULL; own = own->next) {
+        if (own->command.kind == PAWL_COMMAND_RECOVER) pawl_proof_settle(t->pawl->proof, own->command.number);
+    }
+    pawl_proof_look(t->pawl->proof, &t->step);
 }
 
 static void settle_continuations(struct transaction *t)
@@ -620,6 +649,7 @@ static void finish(struct transaction *t)
     struct pawl *pawl = t->pawl;
     settle_continuations(t);
     settle_retention(t);
+    settle_found(t);
     if (needs_look(t)) {
         look_ahead(pawl);
     } else if (pawl->has_timers) {

@@ -109,7 +109,8 @@ static bool has_payload(const struct pawl_task_row *task, int32_t kind)
 /* Error and reason belong to a task as it is shown anywhere; the rest may be large. */
 static bool is_wanted(int32_t kind, bool with_payload)
 {
-    return with_payload || kind == PAWL_PAYLOAD_ERROR || kind == PAWL_PAYLOAD_CONTROL_REASON;
+    return with_payload || kind == PAWL_PAYLOAD_ERROR || kind == PAWL_PAYLOAD_CONTROL_REASON ||
+           kind == PAWL_PAYLOAD_RECOVERY_NOTE;
 }
 
 static enum pawl_code send_beside(struct pawl_reader *reader, const struct pawl_task_row *task,
@@ -217,6 +218,9 @@ static struct pawl_task show(const struct pawl_task_about *about, const struct b
         .blocked_by = about->blocked_by,
         .depends_on = beside->depends_on.ids,
         .depends_on_count = beside->depends_on.count,
+        .is_supervised = row->lease_kind == PAWL_LEASE_SUPERVISED,
+        .recovery_note = beside->payloads[PAWL_PAYLOAD_RECOVERY_NOTE].body,
+        .recovery_look_at_ms = row->state == PAWL_TASK_RECOVERY_PENDING ? row->due_at_ms : 0,
     };
 }
 

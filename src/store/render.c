@@ -143,7 +143,12 @@ static struct pawl_str detail(const struct pawl_event_row *row,
     case PAWL_EVENT_DEAD_LETTERED:
         return pawl_arena_format(keep, "attempt %" PRId32 " was the last, a person must act%.*s",
                                  row->retries, PAWL_STR_ARG(because(row->note, keep)));
+    case PAWL_EVENT_RECOVERY_NOTED:
+        return reason_or(row, "waits for proof that its work has stopped", "", keep);
     case PAWL_EVENT_FENCED:
+        if (row->cause == PAWL_CAUSE_TIMED_OUT) {
+            return pawl_arena_format(keep, "the attempt%.*s has run out of time", PAWL_STR_ARG(by(row, "", keep)));
+        }
         return pawl_arena_format(keep, "the lease%s%.*s ended without an outcome",
                                  row->actor.len != 0 ? " of " : "", PAWL_STR_ARG(row->actor));
     case PAWL_EVENT_RECOVERED:

@@ -83,7 +83,7 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
     out->due_at_ms = next_int(&reader);
     out->version = next_int(&reader);
     out->epoch = next_int(&reader);
-    out->lease_kind = (enum pawl_lease_kind)next_within(&reader, PAWL_LEASE_NONE, PAWL_LEASE_CLIENT,
+    out->lease_kind = (enum pawl_lease_kind)next_within(&reader, PAWL_LEASE_NONE, PAWL_LEASE_SUPERVISED,
                                                         "lease_kind is none that is known");
     out->owner = next_int(&reader);
     out->lease_ms = next_int(&reader);
@@ -168,6 +168,7 @@ const char *pawl_row_worker(const struct pawl_db_row *row, struct pawl_arena *ar
     out->host = next_text(&reader);
     out->boot = next_text(&reader);
     out->pid = next_int(&reader);
+    out->place = next_text(&reader);
     out->started_at_ms = next_int(&reader);
     out->seen_at_ms = next_int(&reader);
     out->request_id = next_text(&reader);

@@ -34,7 +34,7 @@ const char *pawl_row_queue(const struct pawl_db_row *row, struct pawl_arena *are
 /* key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
  *
  * A fault leaves *out usable all the same: without grants to repeat. */
-enum { PAWL_ROW_WORKER_COLUMNS = 9 };
+enum { PAWL_ROW_WORKER_COLUMNS = 10 };
 const char *pawl_row_worker(const struct pawl_db_row *row, struct pawl_arena *arena,
                             struct pawl_worker_row *out);
 

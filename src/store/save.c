@@ -189,6 +189,7 @@ static enum pawl_code write_worker(struct pawl_db *db, const struct pawl_entry *
         pawl_text_or_null(worker->host),
         pawl_text_or_null(worker->boot),
         pawl_int_or_null(worker->pid),
+        pawl_text_or_null(worker->place),
         pawl_int(worker->started_at_ms),
         pawl_int(worker->seen_at_ms),
         pawl_text_or_null(worker->request_id),

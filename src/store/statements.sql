@@ -193,14 +193,14 @@ LIMIT 1;
 
 -- name: WORKER_BY_KEY
 -- worker, by its key.
-SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
+SELECT key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted
 FROM worker
 WHERE key = ?1
 LIMIT 1;
 
 -- name: WORKER_BY_ID
 -- The unique index of worker.id.
-SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
+SELECT key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted
 FROM worker
 WHERE id = ?1
 LIMIT 1;
@@ -429,13 +429,14 @@ SET is_paused = ?2, lease_ms = ?3, max_retries = ?4, backoff = ?5, delay_ms = ?6
 WHERE key = ?1;
 
 -- name: WORKER_ADD
-INSERT INTO worker (key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+INSERT INTO worker (key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 
 -- name: WORKER_SAVE
 -- worker, by its key.
 UPDATE worker
-SET host = ?2, boot = ?3, pid = ?4, started_at_ms = ?5, seen_at_ms = ?6, request_id = ?7, granted = ?8
+SET host = ?2, boot = ?3, pid = ?4, place = ?5, started_at_ms = ?6, seen_at_ms = ?7, request_id = ?8,
+    granted = ?9
 WHERE key = ?1;
 
 -- name: PAYLOAD_PUT

@@ -273,4 +273,32 @@ TEST("equal input gives equal output: ids, keys, events")
     CHECK_BYTES(ids[0], 36, ids[1], 36);
 }
 
+TEST("D-29 a task that waits for its proof is looked at after 5, 10, 20 s and so on, at most every 5 minutes")
+{
+    static const int64_t want_s[] = {5, 10, 20, 40, 80, 160, 300, 300};
+    struct desk desk;
+    desk_open(&desk);
+    struct pawl_task_row before = desk_row(PAWL_TASK_RECOVERY_PENDING);
+    before.lease_kind = PAWL_LEASE_SUPERVISED;
+    before.due_at_ms = DESK_NOW_MS;
+    before.updated_at_ms = DESK_NOW_MS;
+    const struct pawl_task_row *row = desk_put(&desk, &before);
+    desk.step.can_prove = true;
+    for (size_t i = 0; i < COUNT_OF(want_s); i++) {
+        desk.step.now_ms = row->due_at_ms;
+        desk_run_due(&desk, DESK_TASK);
+        CHECK(row->wants_proof);
+        CHECK_EQ(want_s[i] * 1000, row->due_at_ms - desk.step.now_ms);
+    }
+    CHECK_EQ(before.version, row->version);
+    CHECK_EQ(0, desk_event_count(&desk));
+
+    /* an engine that proves nothing leaves it to another */
+    desk.step.can_prove = false;
+    desk.step.now_ms = row->due_at_ms;
+    desk_run_due(&desk, DESK_TASK);
+    CHECK_EQ(desk.step.now_ms + PAWL_RECOVERY_LEAVE_MS, row->due_at_ms);
+    desk_close(&desk);
+}
+
 TEST_MAIN()

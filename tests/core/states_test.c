@@ -346,9 +346,9 @@ TEST("T-013 an attempt that has run out of time fails, counted, and its fence is
 
 TEST("T-013 of states without a timer nothing comes due")
 {
-    static const enum pawl_task_state states[] = {
-        PAWL_TASK_PENDING, PAWL_TASK_PAUSED,    PAWL_TASK_RECOVERY_PENDING, PAWL_TASK_COMPLETED,
-        PAWL_TASK_FAILED,  PAWL_TASK_CANCELLED, PAWL_TASK_DEAD_LETTER};
+    static const enum pawl_task_state states[] = {PAWL_TASK_PENDING,   PAWL_TASK_PAUSED,
+                                                  PAWL_TASK_COMPLETED, PAWL_TASK_FAILED,
+                                                  PAWL_TASK_CANCELLED, PAWL_TASK_DEAD_LETTER};
     for (size_t i = 0; i < COUNT_OF(states); i++) {
         struct desk desk;
         desk_open(&desk);

@@ -243,6 +243,9 @@ void lab_run(const void *store, void (*body)(struct lab *lab))
     if (lab->store == LAB_POSTGRES) postgres_skip_without(lab);
     CHECK(mkdtemp(lab->folder) != NULL);
     if (lab->store == LAB_POSTGRES) {
+        char locks[LAB_PATH_BYTES_MAX + 8];
+        (void)snprintf(locks, sizeof locks, "%s/locks", lab->folder);
+        CHECK_EQ(0, setenv("PAWL_LOCKS", locks, 1));
         postgres_target(lab);
     } else {
         (void)snprintf(lab->target, sizeof lab->target, "%.400s/store.db", lab->folder);

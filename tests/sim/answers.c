@@ -527,7 +527,10 @@ static void check_renewal(struct sim *sim, const struct sent *sent, size_t i)
     } else if (told->code == PAWL_OK && is_still && calls_about(sim, a.model->id) == 1) {
         int64_t asked = sent->call->command.ask.renew.lease_ms;
         int64_t length = asked != 0 ? asked : a.after->at[LOOK_lease_ms];
-        bool is_now = told->lease_end_at_ms >= sim->now_low_ms + length &&
+        int64_t attempt_end = a.after->at[LOOK_attempt_end_at_ms];
+        bool is_cut =
+            attempt_end != 0 && told->lease_end_at_ms == attempt_end; /* no lease outlives it */
+        bool is_now = (is_cut || told->lease_end_at_ms >= sim->now_low_ms + length) &&
                       told->lease_end_at_ms <= sim->now_high_ms + length;
         if (!is_now || told->lease_end_at_ms != a.after->at[LOOK_lease_end_at_ms]) {
             sim_fault(sim, "%s: its holder was told another lease end than is kept", name);

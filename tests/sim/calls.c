@@ -117,6 +117,10 @@ static const char *kind_name(enum pawl_command_kind kind)
         return "claim";
     case PAWL_COMMAND_RENEW:
         return "renew";
+    case PAWL_COMMAND_STOPPED:
+        return "stopped";
+    case PAWL_COMMAND_RECOVER:
+        return "recover";
     case PAWL_COMMAND_PROGRESS:
         return "progress";
     case PAWL_COMMAND_CHECKPOINT:

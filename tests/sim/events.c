@@ -276,6 +276,10 @@ static const char *started(struct judging *j)
         model->lease_end_at_ms = is_still ? event->at_ms + model->lease_ms : INT64_MAX;
         model->attempt_end_at_ms =
             row[LOOK_timeout_ms] == 0 ? 0 : event->at_ms + row[LOOK_timeout_ms];
+        /* no lease outlives its attempt */
+        if (model->attempt_end_at_ms != 0 && model->attempt_end_at_ms < model->lease_end_at_ms) {
+            model->lease_end_at_ms = model->attempt_end_at_ms;
+        }
         return NULL;
     }
     return "no worker asked for it in this way";
@@ -539,6 +543,8 @@ static const char *judge_type(struct judging *j, int64_t *to)
         return completed(j);
     case PAWL_EVENT_FAILED:
         return "FAILED, and nothing here is remote";
+    case PAWL_EVENT_RECOVERY_NOTED:
+        return "a note of recovery, and no lease here is supervised";
     case PAWL_EVENT_CANCELLED:
         *to = PAWL_TASK_CANCELLED;
         return cancelled(j);

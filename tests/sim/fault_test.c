@@ -163,8 +163,12 @@ static void open_store(struct life *life)
 {
     struct pawl_error err = {0};
     struct pawl_options options = PAWL_OPTIONS_INIT;
-    life->env =
-        (struct pawl_env){life, wall_ms, boot_ms, chance, PAWL_STR("boot-0"), PAWL_STR("host")};
+    life->env = (struct pawl_env){.self = life,
+                                  .wall_ms = wall_ms,
+                                  .boot_ms = boot_ms,
+                                  .random = chance,
+                                  .boot_id = PAWL_STR("boot-0"),
+                                  .host_id = PAWL_STR("host")};
     options.store = pawl_str_of(life->ground.db_name);
     options.driven = true;
     options.env = &life->env;

@@ -467,8 +467,12 @@ void ground_open(struct ground *ground, const char *folder)
     struct engine engine = {.sim = &birth};
     struct pawl_options options = PAWL_OPTIONS_INIT;
     birth = (struct sim){.boot_began_ms = BOOT_BEGAN_MS, .is_calm = true};
-    engine.env = (struct pawl_env){&engine,    env_wall_ms,        env_boot_ms,
-                                   env_random, PAWL_STR("boot-0"), PAWL_STR("host")};
+    engine.env = (struct pawl_env){.self = &engine,
+                                   .wall_ms = env_wall_ms,
+                                   .boot_ms = env_boot_ms,
+                                   .random = env_random,
+                                   .boot_id = PAWL_STR("boot-0"),
+                                   .host_id = PAWL_STR("host")};
     options.store = pawl_str_of(ground->db_name);
     options.driven = true;
     options.env = &engine.env;

@@ -832,10 +832,10 @@ TEST("T-084 a task with an unreadable row is set aside, and all others go on")
         "UPDATE task SET priority = 4294967316 WHERE key = 2",
         "UPDATE task SET backoff = 3 WHERE key = 2",
         "UPDATE task SET control = 3 WHERE key = 2",
-        "UPDATE task SET lease_kind = 2 WHERE key = 2",
+        "UPDATE task SET lease_kind = 3 WHERE key = 2",
         "UPDATE task SET outcome_kind = 6 WHERE key = 2",
         "UPDATE task SET dependency_policy = 3 WHERE key = 2",
-        "UPDATE task SET payloads = 64 WHERE key = 2",
+        "UPDATE task SET payloads = 128 WHERE key = 2",
         "UPDATE task SET retries = -1 WHERE key = 2",
         "UPDATE task SET log_bytes = -1 WHERE key = 2",
         "UPDATE task SET progress = 101 WHERE key = 2",
@@ -905,7 +905,7 @@ TEST("T-084 a queue with a senseless policy works with the built-in one, a worke
     lab_put_queue(&lab, QUEUE, "mail");
     lab_commit(&lab);
     lab_sql(&lab, "UPDATE queue SET backoff = 77, lease_ms = 500, is_paused = 1;"
-                  "INSERT INTO worker VALUES (9, 'w', NULL, NULL, NULL, 1, 2, 'r', x'010203')");
+                  "INSERT INTO worker VALUES (9, 'w', NULL, NULL, NULL, NULL, 1, 2, 'r', x'010203')");
     lab_begin(&lab);
     struct pawl_queue_row *queue = lab_look(&lab, PAWL_LOOK_QUEUE, QUEUE, NULL, 0, 0)->row;
     CHECK_STR("mail", queue->name);

@@ -7,62 +7,23 @@
 #include "base/str.h"
 #include "core/limits.h"
 #include "core/task/queue.h"
-#include "core/task/retry.h"
-
-#include <inttypes.h>
 
 static const struct pawl_str none = {0};
-
-/* Phase 1 makes the loss durable and fences the old owner; a client-held lease goes through phase 2 in the
- * same step, because expiry alone is all that can ever be known of it. */
-static void end_lease(struct pawl_step *step, struct pawl_entry *entry)
-{
-    struct pawl_task_row *task = entry->row;
-    struct pawl_str owner = pawl_worker_id(step, task->owner);
-    struct pawl_str reason = pawl_payload_look(step, task, PAWL_PAYLOAD_CONTROL_REASON);
-    (void)reason; /* looked at now, so that nothing is changed before all is loaded */
-    if (step->set.is_short) return;
-    task = pawl_set_change(&step->set, entry);
-    pawl_task_move(task, PAWL_TASK_RECOVERY_PENDING, PAWL_BY_ENGINE);
-    task->lease_end_at_ms = 0;
-    task->due_at_ms = 0;
-    pawl_task_touch(step, task);
-    pawl_event_add(step, task, PAWL_EVENT_FENCED, PAWL_CAUSE_LEASE_ENDED, owner, none);
-
-    pawl_task_raise_epoch(task);
-    task->retries++;
-    task->recoveries++;
-    task->crashes_in_row++;
-    pawl_task_touch(step, task);
-    if (task->retries > task->retry.max_retries) {
-        struct pawl_str error = pawl_arena_format(
-            step->set.arena, "worker %.*s vanished: its lease ended without an outcome (%d of %d tries)",
-            PAWL_STR_ARG(owner), task->retries, task->retry.max_retries + 1);
-        pawl_payload_put(step, task, PAWL_PAYLOAD_ERROR, error);
-        pawl_task_move(task, PAWL_TASK_DEAD_LETTER, PAWL_BY_ENGINE);
-        pawl_lease_clear(step, task);
-        pawl_task_finish(step, entry, PAWL_EVENT_DEAD_LETTERED, PAWL_CAUSE_LEASE_ENDED, none, error);
-        return;
-    }
-    int64_t delay_ms = pawl_crash_delay_ms(task->crashes_in_row);
-    if (pawl_task_return(step, entry, delay_ms, PAWL_BY_ENGINE) != PAWL_TASK_QUEUED) return;
-    pawl_event_add(step, task, PAWL_EVENT_RECOVERED, PAWL_CAUSE_RECOVERED, none, owner);
-}
 
 static void end_attempt(struct pawl_step *step, struct pawl_entry *entry)
 {
     const struct pawl_task_row *before = entry->row;
+    if (before->lease_kind == PAWL_LEASE_SUPERVISED) {
+        pawl_lease_fence(step, entry, PAWL_CAUSE_TIMED_OUT); /* its work has to stop before it is charged */
+        return;
+    }
     struct pawl_str owner = pawl_worker_id(step, before->owner);
     (void)pawl_payload_look(step, before, PAWL_PAYLOAD_CONTROL_REASON);
     if (step->set.is_short) return;
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
-    struct pawl_str error = pawl_arena_format(step->set.arena, "attempt timed out after %" PRId64 " ms",
-                                              task->timeout_ms);
     pawl_task_raise_epoch(task);
-    task->retries++;
-    task->crashes_in_row = 0;
     pawl_task_touch(step, task);
-    pawl_task_fail_attempt(step, entry, error, false, 0, PAWL_BY_ENGINE, PAWL_CAUSE_TIMED_OUT, owner);
+    pawl_task_charge_timeout(step, entry, owner);
 }
 
 /* Pausing is never forced: the request stays, its deadline goes. */
@@ -97,7 +58,7 @@ static void look_at_lease(struct pawl_step *step, struct pawl_entry *entry)
     } else if (task->attempt_end_at_ms == due) {
         end_attempt(step, entry);
     } else {
-        end_lease(step, entry);
+        pawl_lease_fence(step, entry, PAWL_CAUSE_LEASE_ENDED);
     }
 }
 
@@ -115,9 +76,11 @@ enum pawl_code pawl_rule_due(struct pawl_step *step, struct pawl_command *comman
         case PAWL_TASK_QUEUED:
             pawl_task_offer(step, pawl_set_change(&step->set, entry));
             break;
+        case PAWL_TASK_RECOVERY_PENDING:
+            pawl_recovery_look(step, entry);
+            break;
         case PAWL_TASK_PENDING:
         case PAWL_TASK_PAUSED:
-        case PAWL_TASK_RECOVERY_PENDING:
         case PAWL_TASK_COMPLETED:
         case PAWL_TASK_FAILED:
         case PAWL_TASK_CANCELLED:

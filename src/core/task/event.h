@@ -28,7 +28,8 @@
     X(BLOCKED,           17, "task_blocked",           "dependency_failed",  false) \
     X(RESOLVED_QUEUED,   18, "task_queued",            "recovery_resolved",  true)  \
     X(RESOLVED_COMPLETED,19, "task_completed",         "recovery_resolved",  true)  \
-    X(RESOLVED_CANCELLED,20, "task_cancelled",         "recovery_resolved",  true)
+    X(RESOLVED_CANCELLED,20, "task_cancelled",         "recovery_resolved",  true)  \
+    X(RECOVERY_NOTED,    21, "task_updated",           "recovery_noted",     true)
 
 enum pawl_event_type {
     PAWL_EVENT_NONE = 0,

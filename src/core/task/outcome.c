@@ -147,6 +147,16 @@ void pawl_task_fail_attempt(struct pawl_step *step, struct pawl_entry *entry, st
     pawl_event_add(step, task, PAWL_EVENT_RETRY_SCHEDULED, cause, actor, excerpt);
 }
 
+void pawl_task_charge_timeout(struct pawl_step *step, struct pawl_entry *entry, struct pawl_str owner)
+{
+    struct pawl_task_row *task = entry->row;
+    struct pawl_str error = pawl_arena_format(step->set.arena, "attempt timed out after %" PRId64 " ms",
+                                              task->timeout_ms);
+    task->retries++;
+    task->crashes_in_row = 0;
+    pawl_task_fail_attempt(step, entry, error, false, 0, PAWL_BY_ENGINE, PAWL_CAUSE_TIMED_OUT, owner);
+}
+
 enum pawl_code pawl_rule_fail(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry;

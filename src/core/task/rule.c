@@ -223,6 +223,14 @@ void pawl_lease_clear(struct pawl_step *step, struct pawl_task_row *task)
     task->control = PAWL_CONTROL_NONE;
     task->control_deadline_at_ms = 0;
     pawl_payload_drop(step, task, PAWL_PAYLOAD_CONTROL_REASON);
+    pawl_payload_drop(step, task, PAWL_PAYLOAD_RECOVERY_NOTE);
+}
+
+int64_t pawl_lease_end(const struct pawl_step *step, const struct pawl_task_row *task, int64_t lease_ms)
+{
+    int64_t end = step->now_ms + lease_ms;
+    bool is_cut = task->attempt_end_at_ms != 0 && task->attempt_end_at_ms < end;
+    return is_cut ? task->attempt_end_at_ms : end;
 }
 
 int64_t pawl_lease_due(const struct pawl_task_row *task)

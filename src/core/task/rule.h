@@ -14,6 +14,7 @@ pawl_rule pawl_rule_queue;
 pawl_rule pawl_rule_start;
 pawl_rule pawl_rule_claim;
 pawl_rule pawl_rule_renew;
+pawl_rule pawl_rule_stopped;
 pawl_rule pawl_rule_progress;
 pawl_rule pawl_rule_checkpoint;
 pawl_rule pawl_rule_log;
@@ -33,6 +34,7 @@ pawl_rule pawl_rule_retain;
 pawl_rule pawl_rule_compact;
 pawl_rule pawl_rule_due;
 pawl_rule pawl_rule_continue;
+pawl_rule pawl_rule_recover;
 
 /* Keeps the outcome of a command that was refused as LEASE_LOST beside its task. */
 pawl_rule pawl_rule_late;
@@ -101,6 +103,15 @@ struct pawl_str pawl_payload_look(struct pawl_step *step, const struct pawl_task
 
 /* Takes away all that belongs to a lease, requests to its holder included. */
 void pawl_lease_clear(struct pawl_step *step, struct pawl_task_row *task);
+/* The end of a lease of this length: it never outlives the attempt. */
+int64_t pawl_lease_end(const struct pawl_step *step, const struct pawl_task_row *task, int64_t lease_ms);
+
+/* Recovery (recover.c). The lease of a RUNNING task is over: its loss is made durable, and what can be proved at
+ * once is. may be short. */
+void pawl_lease_fence(struct pawl_step *step, struct pawl_entry *entry, enum pawl_event_cause cause);
+/* A RECOVERY_PENDING task is due for a look. May be short. */
+void pawl_recovery_look(struct pawl_step *step, struct pawl_entry *entry);
+
 /* When the engine has to look at a RUNNING task again. */
 int64_t pawl_lease_due(const struct pawl_task_row *task);
 
@@ -128,6 +139,9 @@ enum pawl_task_state pawl_task_return(struct pawl_step *step, struct pawl_entry 
 void pawl_task_fail_attempt(struct pawl_step *step, struct pawl_entry *entry, struct pawl_str error,
                             bool is_final, int64_t retry_after_ms, enum pawl_mover by,
                             enum pawl_event_cause cause, struct pawl_str actor);
+
+/* The same for one whose time was up: charged, and sent on. The owner must be loaded. */
+void pawl_task_charge_timeout(struct pawl_step *step, struct pawl_entry *entry, struct pawl_str owner);
 
 /* QUEUED from FAILED, DEAD_LETTER or PAUSED; shared by resume and redrive. */
 void pawl_task_resume_row(struct pawl_step *step, struct pawl_entry *entry,

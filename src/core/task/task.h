@@ -13,14 +13,19 @@ enum pawl_payload_kind {
     PAWL_PAYLOAD_METADATA = 3,
     PAWL_PAYLOAD_ERROR = 4,
     PAWL_PAYLOAD_CONTROL_REASON = 5,
-    PAWL_PAYLOAD_KIND_COUNT = 6,
+    PAWL_PAYLOAD_RECOVERY_NOTE = 6,
+    PAWL_PAYLOAD_KIND_COUNT = 7,
     PAWL_PAYLOAD_KINDS_MAX = 16
 };
 
 #define PAWL_RANK_NONE INT64_C(-1)
 
 /* How a lease is held. Stored; 0 in every state but RUNNING and RECOVERY_PENDING. */
-enum pawl_lease_kind { PAWL_LEASE_NONE = 0, PAWL_LEASE_CLIENT = 1 };
+enum pawl_lease_kind {
+    PAWL_LEASE_NONE = 0,
+    PAWL_LEASE_CLIENT = 1,    /* its end is all that can be known */
+    PAWL_LEASE_SUPERVISED = 2 /* its end has to be followed by the proof that the work has stopped */
+};
 
 /* The outcomes whose repeat is safe. Stored. */
 enum pawl_outcome_kind {
@@ -60,6 +65,7 @@ struct pawl_task_row {
     int32_t retries;
     int32_t recoveries;      /* how many of retries were crashes */
     int32_t crashes_in_row;  /* consecutive ones, for their back-off */
+    bool wants_proof;        /* not stored: this step has found it due for a look */
     int64_t ready_at_ms;     /* deferral: not given out before; 0 = none */
     int64_t created_at_ms;
     int64_t updated_at_ms;
@@ -104,6 +110,7 @@ struct pawl_worker_row {
     struct pawl_str host;
     struct pawl_str boot;
     int64_t pid; /* for display only */
+    struct pawl_str place; /* where the locks of its executions are; empty = it has had none */
     int64_t started_at_ms;
     int64_t seen_at_ms; /* of its last claim that found something */
     struct pawl_str request_id; /* of its newest claim */

@@ -59,6 +59,7 @@ CREATE TABLE worker (
     host text COLLATE "C",
     boot text COLLATE "C",
     pid bigint,
+    place text, -- where the locks of its executions are
     started_at_ms bigint NOT NULL,
     seen_at_ms bigint NOT NULL,
     request_id text COLLATE "C", -- of its newest claim,

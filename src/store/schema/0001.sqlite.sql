@@ -39,6 +39,7 @@ CREATE TABLE worker (
     host TEXT,
     boot TEXT,
     pid INTEGER,
+    place TEXT, -- where the locks of its executions are
     started_at_ms INTEGER NOT NULL,
     seen_at_ms INTEGER NOT NULL,
     request_id TEXT, -- of its newest claim,

@@ -1,0 +1,43 @@
+/* Looks for the proof that lost work has stopped: after the commit that has found a task due for
+ * it, outside any transaction. What is found waits here for the next step, as commands of its own.
+ *
+ * While somebody holds a lock that is waited for, the folder is watched: the kernel closes the file
+ * with its last holder, however that one ends. Threads: the engine's. */
+#ifndef PAWL_ENGINE_PROOF_H
+#define PAWL_ENGINE_PROOF_H
+
+#include "core/step.h"
+
+struct pawl_proof;
+
+enum { PAWL_PROOF_NOTE_BYTES_MAX = 400 };
+
+struct pawl_found {
+    int64_t task; /* key */
+    int64_t epoch;
+    enum pawl_finding finding;
+    char note[PAWL_PROOF_NOTE_BYTES_MAX + 1];
+};
+
+/* env and db_path (empty on PostgreSQL) are borrowed until close. Returns NULL without memory. */
+struct pawl_proof *pawl_proof_open(struct pawl_str db_path, const struct pawl_env *env);
+void pawl_proof_close(struct pawl_proof *proof); /* takes NULL */
+
+/* Looks for one, on any thread. */
+enum pawl_finding pawl_proof_find(struct pawl_str db_path, const struct pawl_env *env,
+                                  struct pawl_str task_id, int64_t epoch);
+
+/* After a commit: looks for all tasks of the step that want it. */
+void pawl_proof_look(struct pawl_proof *proof, struct pawl_step *step);
+
+/* What has been found and not been committed yet; good until the next call. */
+const struct pawl_found *pawl_proof_found(const struct pawl_proof *proof, size_t *count);
+/* What was found of a task has been committed. */
+void pawl_proof_settle(struct pawl_proof *proof, int64_t task);
+
+/* Readable when a lock that is waited for may have been let go; -1 while none is. Then look again.
+ */
+int pawl_proof_fd(const struct pawl_proof *proof);
+void pawl_proof_look_again(struct pawl_proof *proof);
+
+#endif

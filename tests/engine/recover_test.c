@@ -1,0 +1,395 @@
+/* Recovery of supervised leases: fenced first, given back once the work is proved to have stopped.
+ */
+#include "base/arena.h"
+#include "stores.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define W PAWL_STR("w")
+enum { LEASE_MS = 10 * 1000 };
+
+static void check_ok(struct lab *lab, enum pawl_code code)
+{
+    CHECK_OK(code, &lab->err);
+}
+
+/* One task, claimed under a supervised lease. */
+static struct pawl_grant claim_supervised(struct lab *lab, const struct pawl_task_new *ask)
+{
+    (void)lab_add(lab, ask);
+    struct pawl_claimed claimed =
+        lab_claim(lab, CLAIM(.worker_id = W, .lease_ms = LEASE_MS, .is_supervised = true));
+    CHECK_EQ(1, claimed.count);
+    return claimed.grants[0];
+}
+
+static struct pawl_execution *begin(struct lab *lab, const struct pawl_fence *fence)
+{
+    struct pawl_execution *execution = NULL;
+    check_ok(lab, pawl_execution_begin(lab->pawl, fence, &execution, &lab->err));
+    return execution;
+}
+
+static void end(struct pawl_execution *execution)
+{
+    CHECK(pawl_execution_has_stopped(execution));
+    pawl_execution_close(execution);
+}
+
+TEST_EACH_STORE("T-107 T-036 a lost task waits while its execution's lock is held, and comes back "
+                "once it is free")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    struct pawl_str id = grant.fence.task_id;
+    CHECK(lab_get(lab, id).is_supervised);
+    struct pawl_execution *execution = begin(lab, &grant.fence);
+
+    lab_pass(lab, LEASE_MS);
+    struct pawl_task task = lab_get(lab, id);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, task.state);
+    CHECK_EQ(grant.fence.epoch, task.epoch);
+    CHECK_STR("w", task.owner);
+    CHECK_EQ(0, task.lease_end_at_ms);
+    CHECK_EQ(0, task.retries);
+    CHECK(pawl_str_has(task.recovery_note, PAWL_STR("its work goes on")));
+    CHECK(task.recovery_look_at_ms > 0);
+    CHECK_EQ(0, lab_claim(lab, CLAIM(.worker_id = W)).count);
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_complete(lab->pawl, id, NO_TEXT,
+                                                      CHANGE(.fence = &grant.fence), &lab->err));
+
+    lab_pass(lab, 60 * SECOND_MS); /* however long it takes */
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, id).state);
+    CHECK_TEXT("created queued started recovery_pending updated",
+               lab_told(lab, id)); /* one note, not one a look */
+
+    end(execution);
+    lab_pass(lab, 300 * SECOND_MS);
+    task = lab_get(lab, id);
+    CHECK_EQ(PAWL_TASK_QUEUED, task.state);
+    CHECK_EQ(grant.fence.epoch + 1, task.epoch);
+    CHECK_EQ(1, task.retries);
+    CHECK_EQ(1, task.recoveries);
+    CHECK_EQ(0, task.owner.len);
+    CHECK_EQ(0, task.recovery_note.len);
+    CHECK(!task.is_supervised);
+    CHECK_STR("recovery_requeued", lab_last(lab, id).action);
+    CHECK_EQ(1, lab_claim(lab, CLAIM(.worker_id = W)).count);
+}
+
+TEST_EACH_STORE("T-110 an ended supervised lease whose work has stopped is given back at once; "
+                "start by id before that is STATE")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    struct pawl_str id = grant.fence.task_id;
+    struct pawl_grant again;
+    end(begin(lab, &grant.fence));
+    struct pawl_execution *execution = begin(lab, &grant.fence);
+    lab_pass(lab, LEASE_MS);
+    CHECK_REFUSED(PAWL_STATE, pawl_task_start(lab->pawl, id, CLAIM(.worker_id = PAWL_STR("other")),
+                                              lab->keep, &again, &lab->err));
+    end(execution);
+    lab_pass(lab, 5 * SECOND_MS);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+    CHECK_TEXT("created queued started recovery_pending updated queued", lab_told(lab, id));
+}
+
+TEST_EACH_STORE(
+    "T-107 an execution that was never begun counts as stopped; begun too late it is refused")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    struct pawl_execution *execution = NULL;
+    lab_pass(lab, LEASE_MS);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, grant.fence.task_id).state);
+    CHECK_REFUSED(PAWL_LEASE_LOST,
+                  pawl_execution_begin(lab->pawl, &grant.fence, &execution, &lab->err));
+    CHECK(execution == NULL);
+}
+
+TEST_EACH_STORE("an execution is begun once: the second one is told that the lock is held")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    struct pawl_execution *execution = begin(lab, &grant.fence);
+    struct pawl_execution *second = NULL;
+    CHECK(pawl_execution_fd(execution) >= 0);
+    CHECK_REFUSED(PAWL_CONFLICT, pawl_execution_begin(lab->pawl, &grant.fence, &second, &lab->err));
+    end(execution);
+    struct pawl_fence wrong = grant.fence;
+    wrong.owner = PAWL_STR("somebody else");
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_execution_begin(lab->pawl, &wrong, &second, &lab->err));
+    wrong = grant.fence;
+    wrong.epoch++;
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_execution_begin(lab->pawl, &wrong, &second, &lab->err));
+}
+
+/* A worker with a command: says the command's pid, and both sleep until they are killed. */
+static struct pawl_fence child_fence;
+static int child_pipe[2];
+
+static int hold_lock(struct lab *lab, int number)
+{
+    struct pawl_options options = lab_options(lab);
+    struct pawl *pawl = NULL;
+    struct pawl_execution *execution = NULL;
+    (void)number;
+    if (pawl_open(&pawl, &options, NULL) != PAWL_OK) return 1;
+    if (pawl_execution_begin(pawl, &child_fence, &execution, NULL) != PAWL_OK) return 2;
+    pid_t command = fork(); /* what does the work inherits the lock, and outlives its worker */
+    if (command == 0) {
+        for (;;) (void)pause();
+    }
+    if (write(child_pipe[1], &command, sizeof command) != (ssize_t)sizeof command) return 3;
+    for (;;) (void)pause();
+}
+
+TEST_EACH_STORE("T-036 T-108 the lock is the command's: with its worker killed it waits, with the "
+                "command killed it is back")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    struct pawl_str id = grant.fence.task_id;
+    pid_t command = 0;
+    child_fence = grant.fence;
+    CHECK_EQ(0, pipe(child_pipe));
+    CHECK_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1)); /* so that the orphan's end can be waited for */
+    pid_t worker = lab_fork(lab, hold_lock, 0);
+    CHECK_EQ((int64_t)sizeof command, (int64_t)read(child_pipe[0], &command, sizeof command));
+
+    CHECK_EQ(0, kill(worker, SIGKILL));
+    CHECK_EQ(-1, lab_wait(worker));
+    lab_pass(lab, LEASE_MS);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, id).state);
+    CHECK_EQ(0, kill(command, SIGKILL));
+    CHECK_EQ(command, waitpid(command, NULL, 0));
+    CHECK_EQ(0, close(child_pipe[0]) + close(child_pipe[1]));
+    lab_pass(lab, 10 * SECOND_MS);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+    CHECK_EQ(1, lab_get(lab, id).retries);
+}
+
+TEST_EACH_STORE(
+    "B9 a supervised lease of another place is given back by expiry alone, and never before")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    struct pawl_execution *execution = begin(lab, &grant.fence);
+    (void)lab_sql(lab, "UPDATE worker SET place = 'elsewhere@another boot'");
+    int64_t just_ms = lab->store == LAB_SQLITE ? 1 : LEASE_MS / 2; /* PostgreSQL's clock goes on */
+    lab_pass(lab, LEASE_MS - just_ms);
+    CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, grant.fence.task_id).state);
+    lab_pass(lab, just_ms);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, grant.fence.task_id).state);
+    end(execution);
+}
+
+TEST_EACH_STORE("T-045 who has stopped after losing the lease says so, and exactly one of him and "
+                "recovery wins")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    struct pawl_str id = grant.fence.task_id;
+    CHECK_REFUSED(PAWL_STATE, pawl_lease_stopped(lab->pawl, &grant.fence, &lab->err));
+    struct pawl_execution *execution = begin(lab, &grant.fence);
+    lab_pass(lab, LEASE_MS);
+    struct pawl_fence stranger = grant.fence;
+    stranger.owner = PAWL_STR("stranger");
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_lease_stopped(lab->pawl, &stranger, &lab->err));
+    end(execution);
+    check_ok(lab, pawl_lease_stopped(lab->pawl, &grant.fence, &lab->err));
+    struct pawl_task task = lab_get(lab, id);
+    CHECK_EQ(PAWL_TASK_QUEUED, task.state);
+    CHECK_EQ(1, task.retries);
+    CHECK_EQ(grant.fence.epoch + 1, task.epoch);
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_lease_stopped(lab->pawl, &grant.fence, &lab->err));
+    lab_pass(lab, 600 * SECOND_MS);
+    CHECK_EQ(1, lab_get(lab, id).retries);
+}
+
+TEST_EACH_STORE("T-102 T-103 a task that kills its workers waits 0, 1, 2 s and is a dead letter "
+                "after max_retries + 1")
+{
+    static const int64_t want_s[] = {0, 1, 2};
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.retry = {.max_retries = 3}));
+    for (size_t i = 0; i <= COUNT_OF(want_s); i++) {
+        struct pawl_claimed claimed =
+            lab_claim(lab, CLAIM(.worker_id = W, .lease_ms = LEASE_MS, .is_supervised = true));
+        CHECK_EQ(1, claimed.count);
+        lab_pass(lab, LEASE_MS);
+        struct pawl_task task = lab_get(lab, id);
+        if (i == COUNT_OF(want_s)) break;
+        CHECK_EQ(PAWL_TASK_QUEUED, task.state);
+        int64_t wait_ms =
+            task.next_retry_at_ms == 0 ? 0 : task.next_retry_at_ms - task.updated_at_ms;
+        CHECK_EQ(want_s[i] * SECOND_MS, wait_ms);
+        lab_pass(lab, want_s[i] * SECOND_MS);
+    }
+    struct pawl_task task = lab_get(lab, id);
+    CHECK_EQ(PAWL_TASK_DEAD_LETTER, task.state);
+    CHECK_EQ(4, task.retries);
+    CHECK(pawl_str_has(task.error, PAWL_STR("vanished")));
+}
+
+TEST_EACH_STORE("T-051 a supervised attempt over its time ends its lease; charged as timed out "
+                "once its work has stopped")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW(.timeout_ms = 3000));
+    struct pawl_str id = grant.fence.task_id;
+    CHECK_EQ(3000, grant.lease_ms); /* no lease outlives its attempt */
+    struct pawl_execution *execution = begin(lab, &grant.fence);
+    lab_pass(lab, 2000);
+    struct pawl_renewal renewal;
+    check_ok(lab, pawl_lease_renew(lab->pawl, &grant.fence, 1, 0, &renewal, &lab->err));
+    CHECK_EQ(PAWL_OK, renewal.code);
+    CHECK(renewal.lease_ms <= 1000);
+    lab_pass(lab, 1000);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, id).state);
+    end(execution);
+    check_ok(lab, pawl_lease_stopped(lab->pawl, &grant.fence, &lab->err));
+    struct pawl_task task = lab_get(lab, id);
+    CHECK_EQ(PAWL_TASK_QUEUED, task.state);
+    CHECK_EQ(1, task.retries);
+    CHECK_EQ(0, task.recoveries);
+    CHECK_STR("attempt timed out after 3000 ms", task.error);
+    CHECK_STR("retry_scheduled", lab_last(lab, id).action);
+}
+
+TEST_EACH_STORE(
+    "E5 a request to its lost holder decides where the task goes once its work has stopped")
+{
+    static const enum pawl_task_state want[] = {PAWL_TASK_PAUSED, PAWL_TASK_CANCELLED};
+    lab_open(lab);
+    for (size_t i = 0; i < COUNT_OF(want); i++) {
+        struct pawl_grant grant = claim_supervised(lab, NEW());
+        struct pawl_str id = grant.fence.task_id;
+        struct pawl_execution *execution = begin(lab, &grant.fence);
+        lab_pass(lab, LEASE_MS / 2);
+        check_ok(lab, want[i] == PAWL_TASK_PAUSED
+                          ? pawl_task_pause(lab->pawl, id, NULL, &lab->err)
+                          : pawl_task_cancel(lab->pawl, id, false, NULL, &lab->err));
+        lab_pass(lab, LEASE_MS / 2);
+        CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, id).state);
+        end(execution);
+        lab_pass(lab, 300 * SECOND_MS);
+        CHECK_EQ(want[i], lab_get(lab, id).state);
+    }
+}
+
+TEST_EACH_STORE("T-114 resolve moves RECOVERY_PENDING to each outcome with a new epoch and the "
+                "actor in its history")
+{
+    static const enum pawl_task_state outcomes[] = {PAWL_TASK_COMPLETED, PAWL_TASK_FAILED,
+                                                    PAWL_TASK_QUEUED, PAWL_TASK_CANCELLED};
+    lab_open(lab);
+    for (size_t i = 0; i < COUNT_OF(outcomes); i++) {
+        struct pawl_grant grant = claim_supervised(lab, NEW());
+        struct pawl_str id = grant.fence.task_id;
+        struct pawl_execution *execution = begin(lab, &grant.fence);
+        lab_pass(lab, LEASE_MS);
+        if (outcomes[i] == PAWL_TASK_QUEUED) {
+            CHECK_REFUSED(PAWL_LEASE_ACTIVE,
+                          pawl_task_resolve(lab->pawl, id, outcomes[i], NO_TEXT, NULL, &lab->err));
+        }
+        check_ok(lab,
+                 pawl_task_resolve(lab->pawl, id, outcomes[i], NO_TEXT,
+                                   CHANGE(.actor = PAWL_STR("ann"), .is_forced = true), &lab->err));
+        struct pawl_task task = lab_get(lab, id);
+        CHECK_EQ(outcomes[i], task.state);
+        CHECK_EQ(grant.fence.epoch + 1, task.epoch);
+        CHECK_EQ(0, task.recovery_note.len);
+        CHECK_STR("ann", lab_last(lab, id).actor);
+        CHECK_STR("recovery_resolved", lab_last(lab, id).action);
+        CHECK_REFUSED(
+            PAWL_LEASE_LOST,
+            pawl_task_complete(lab->pawl, id, NO_TEXT, CHANGE(.fence = &grant.fence), &lab->err));
+        end(execution);
+        if (outcomes[i] == PAWL_TASK_QUEUED) {
+            check_ok(lab, pawl_task_cancel(lab->pawl, id, false, NULL, &lab->err));
+        }
+    }
+}
+
+TEST_EACH_STORE("T-104 D-14 recovery of one ownerless, one alive, one unreadable and one good task "
+                "gives the good one back")
+{
+    lab_open(lab);
+    struct pawl_grant grants[4];
+    for (size_t i = 0; i < COUNT_OF(grants); i++) grants[i] = claim_supervised(lab, NEW());
+    struct pawl_execution *execution = begin(lab, &grants[1].fence);
+    char sql[200];
+    (void)snprintf(sql, sizeof sql, "UPDATE task SET owner = 999999 WHERE id = '%.*s'",
+                   PAWL_STR_ARG(grants[0].fence.task_id));
+    (void)lab_sql(lab, sql);
+    (void)snprintf(sql, sizeof sql, "UPDATE task SET state = 77 WHERE id = '%.*s'",
+                   PAWL_STR_ARG(grants[2].fence.task_id));
+    (void)lab_sql(lab, sql);
+    lab_pass(lab, LEASE_MS);
+    struct pawl_task ownerless = lab_get(lab, grants[0].fence.task_id);
+    struct pawl_task task;
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, ownerless.state);
+    CHECK(pawl_str_has(ownerless.recovery_note, PAWL_STR("resolve it")));
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, grants[1].fence.task_id).state);
+    CHECK_REFUSED(PAWL_CORRUPT, pawl_task_get(lab->pawl, grants[2].fence.task_id, false, lab->keep,
+                                              &task, &lab->err));
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, grants[3].fence.task_id).state);
+    end(execution);
+}
+
+TEST_SQLITE("a one-shot handle fences, but leaves the proof to those who run timers")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    struct pawl_options options = lab_options(lab);
+    struct pawl_grant again;
+    options.no_timers = true;
+    struct pawl *visitor = lab_handle(lab, &options);
+    atomic_fetch_add(&lab->world.boot_ms, LEASE_MS);
+    CHECK_REFUSED(PAWL_STATE, pawl_task_start(visitor, grant.fence.task_id, CLAIM(.worker_id = W),
+                                              lab->keep, &again, &lab->err));
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, grant.fence.task_id).state);
+    pawl_close(visitor);
+    lab_pass(lab, 1);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, grant.fence.task_id).state);
+}
+
+TEST_SQLITE("a lock that is let go is heard at once: no look has to come due")
+{
+    lab_open_real(lab);
+    (void)lab_add(lab, NEW());
+    struct pawl_claimed claimed =
+        lab_claim(lab, CLAIM(.worker_id = W, .lease_ms = 100, .is_supervised = true));
+    CHECK_EQ(1, claimed.count);
+    struct pawl_execution *execution = begin(lab, &claimed.grants[0].fence);
+    struct pawl_str id = claimed.grants[0].fence.task_id;
+    struct pawl_events events;
+    int64_t position = 0;
+    bool is_noted = false; /* then the engine has seen the lock, and watches */
+    check_ok(lab,
+             pawl_consumer_read(lab->pawl, PAWL_STR("c"), 100, 0, lab->keep, &events, &lab->err));
+    while (!is_noted) {
+        check_ok(lab, pawl_consumer_read(lab->pawl, PAWL_STR("c"), 100, 10000, lab->keep, &events,
+                                         &lab->err));
+        for (size_t i = 0; i < events.count; i++)
+            is_noted |= pawl_str_equal(events.events[i].action, PAWL_STR("recovery_noted"));
+        position = events.position;
+        CHECK(events.count > 0 || is_noted);
+        check_ok(lab,
+                 pawl_consumer_acknowledge_through(lab->pawl, PAWL_STR("c"), position, &lab->err));
+    }
+    end(execution);
+    claimed = lab_claim(
+        lab, CLAIM(.worker_id = W, .wait_ms = 4000)); /* below the first look that is due */
+    CHECK_EQ(1, claimed.count);
+    CHECK(pawl_str_equal(id, claimed.grants[0].fence.task_id));
+}
+
+TEST_MAIN()
