@@ -31,6 +31,7 @@ struct pawl_ending {
     enum pawl_ending_kind kind;
     struct pawl_str text;   /* complete: JSON, empty = none; fail: the error */
     bool is_final;          /* fail: no retry */
+    bool is_timed_out;      /* fail: the task's own time is up, which the engine sees to as well */
     int64_t retry_after_ms; /* fail: as in struct pawl_failure */
     int64_t delay_ms;       /* release */
     int32_t exit_status;    /* of the command; 0 if a signal ended it, or it did not run */

@@ -25,6 +25,8 @@ struct held {
     char task_id[PAWL_TASK_ID_BYTES_MAX];
     size_t task_id_len;
     int64_t epoch;
+    int64_t attempt_end_boot_ms;
+    int64_t lease_ms; /* as granted */
     int64_t renew_at_boot_ms;
     struct pawl_kept kept;
 };
@@ -67,6 +69,11 @@ static void count_from(struct held *held, int64_t asked_boot_ms, int64_t lease_m
 {
     held->renew_at_boot_ms = asked_boot_ms + lease_ms / 3;
     held->kept.stop_at_boot_ms = asked_boot_ms + lease_ms - pawl_lease_margin_ms(lease_ms);
+    /* Cut at the attempt's end, as far as our count from before the request can tell. */
+    int64_t end_boot_ms = asked_boot_ms + lease_ms;
+    int64_t slack_ms = pawl_lease_margin_ms(held->lease_ms);
+    held->kept.is_cut = end_boot_ms >= held->attempt_end_boot_ms - slack_ms;
+    if (held->kept.is_cut) held->kept.stop_at_boot_ms = end_boot_ms;
 }
 
 static bool needs_renewal(const struct held *held)
@@ -234,7 +241,7 @@ void pawl_keeper_close(struct pawl_keeper *keeper)
 }
 
 void pawl_keeper_hold(struct pawl_keeper *keeper, int32_t slot, const struct pawl_fence *fence,
-                      int64_t lease_ms, int64_t asked_boot_ms)
+                      int64_t lease_ms, int64_t asked_boot_ms, int64_t attempt_end_boot_ms)
 {
     pawl_assert(slot >= 0 && slot < keeper->slot_count);
     pawl_assert(fence->task_id.len <= PAWL_TASK_ID_BYTES_MAX);
@@ -247,6 +254,8 @@ void pawl_keeper_hold(struct pawl_keeper *keeper, int32_t slot, const struct paw
         .serial = serial,
         .task_id_len = fence->task_id.len,
         .epoch = fence->epoch,
+        .attempt_end_boot_ms = attempt_end_boot_ms,
+        .lease_ms = lease_ms,
     };
     memcpy(held->task_id, fence->task_id.ptr, fence->task_id.len);
     count_from(held, asked_boot_ms, lease_ms);

@@ -29,9 +29,12 @@ enum pawl_code pawl_keeper_open(struct pawl_keeper **out, struct pawl *pawl, str
                                 struct pawl_error *err) PAWL_MUST_USE;
 void pawl_keeper_close(struct pawl_keeper *keeper); /* takes NULL */
 
-/* Begins to keep a lease of lease_ms that was asked for at asked_boot_ms; ends to. Any thread. */
+/* Begins to keep a lease of lease_ms that was asked for at asked_boot_ms; ends to. Any thread.
+ *
+ *   attempt_end_boot_ms  when the attempt's time is up, INT64_MAX for never: a lease that is cut
+ * there has no margin, since nothing prolongs it */
 void pawl_keeper_hold(struct pawl_keeper *keeper, int32_t slot, const struct pawl_fence *fence,
-                      int64_t lease_ms, int64_t asked_boot_ms);
+                      int64_t lease_ms, int64_t asked_boot_ms, int64_t attempt_end_boot_ms);
 void pawl_keeper_drop(struct pawl_keeper *keeper, int32_t slot);
 
 /* Somebody was told that the lease is lost. */
@@ -41,6 +44,7 @@ struct pawl_kept {
     bool is_lost; /* the store said so */
     enum pawl_control control;
     int64_t stop_at_boot_ms; /* the margin begins: without a renewal, stop */
+    bool is_cut; /* and then it is the attempt's time that is up, not the lease that is lost */
 };
 
 struct pawl_kept pawl_keeper_look(struct pawl_keeper *keeper, int32_t slot);

@@ -277,12 +277,26 @@ static bool has_ended(struct pawl_reporter *reporter, const struct work *work)
     return false;
 }
 
+/* We count an attempt's time from a little before the engine does. Where that is what ended it, the
+ * engine is let go first, so that the end of one attempt is not told twice. */
+static bool has_timed_out(struct pawl_reporter *reporter, const struct work *work)
+{
+    enum { LOOKS_MAX = 20, LOOK_EVERY_MS = 10 };
+    if (!work->ending.is_timed_out) return false;
+    for (int looks = 0; looks < LOOKS_MAX && !is_hurried(reporter); looks++) {
+        sleep_ms(LOOK_EVERY_MS);
+        pawl_arena_reset(reporter->arena);
+        if (has_ended(reporter, work)) return true;
+    }
+    return false;
+}
+
 static void write_ending(struct pawl_reporter *reporter, struct work *work)
 {
     struct pawl_error err = {0};
     enum pawl_code code = PAWL_OK;
     pawl_arena_reset(reporter->arena);
-    if (has_ended(reporter, work)) return;
+    if (has_ended(reporter, work) || has_timed_out(reporter, work)) return;
     pawl_arena_reset(reporter->arena);
     for (int32_t tries = 0;; tries++) {
         code = say(reporter, work, &err);

@@ -61,7 +61,9 @@ struct slot {
     struct pawl_process process;
     struct pawl_fence fence;
     int64_t started_boot_ms;
+    int64_t asked_boot_ms;   /* its claim: from here its time counts, as its lease does */
     int64_t timeout_ms;      /* 0 = none */
+    bool is_own_timeout;     /* of the task, not of the worker's options */
     enum reason reason;      /* why it was told to stop */
     int64_t kill_at_boot_ms; /* once told to */
 };
@@ -129,12 +131,16 @@ static void begin(struct worker *worker, struct slot *slot, const struct pawl_gr
     slot->fence.owner = worker->options->worker_id;
     pawl_assert(slot->fence.task_id.len > 0); /* an arena that was reset has room for it */
     slot->started_boot_ms = pawl_worker_boot_ms();
+    slot->asked_boot_ms = asked_boot_ms;
     slot->timeout_ms = grant->timeout_ms;
     int64_t own_timeout_ms = worker->options->timeout_ms;
     if (own_timeout_ms > 0 && (slot->timeout_ms == 0 || own_timeout_ms < slot->timeout_ms)) {
         slot->timeout_ms = own_timeout_ms;
     }
-    pawl_keeper_hold(worker->keeper, slot->number, &slot->fence, grant->lease_ms, asked_boot_ms);
+    slot->is_own_timeout = grant->timeout_ms != 0 && slot->timeout_ms == grant->timeout_ms;
+    int64_t attempt_end = grant->timeout_ms > 0 ? asked_boot_ms + grant->timeout_ms : INT64_MAX;
+    pawl_keeper_hold(worker->keeper, slot->number, &slot->fence, grant->lease_ms, asked_boot_ms,
+                     attempt_end);
     pawl_reporter_begin(slot->reporter, &slot->fence);
 
     struct pawl_ending give_back = {.kind = PAWL_ENDING_RELEASE};
@@ -186,6 +192,7 @@ static struct pawl_ending ending_of(struct slot *slot)
         ending.kind = PAWL_ENDING_FAIL;
         ending.is_final = false;
         ending.retry_after_ms = 0;
+        ending.is_timed_out = slot->is_own_timeout;
         ending.text =
             pawl_arena_format(slot->arena, "timed out after %" PRId64 " ms", slot->timeout_ms);
         break;
@@ -234,20 +241,23 @@ static void pump(struct slot *slot)
 
 static int64_t timeout_at(const struct slot *slot)
 {
-    return slot->timeout_ms == 0 ? INT64_MAX : slot->started_boot_ms + slot->timeout_ms;
+    return slot->timeout_ms == 0 ? INT64_MAX : slot->asked_boot_ms + slot->timeout_ms;
 }
 
 static void look_for_reasons(struct worker *worker, struct slot *slot, int64_t now_boot_ms)
 {
     struct pawl_kept kept = pawl_keeper_look(worker->keeper, slot->number);
-    if (kept.is_lost || now_boot_ms >= kept.stop_at_boot_ms) {
+    if (kept.is_lost) {
+        stop(worker, slot, STOP_LOST, now_boot_ms);
+    } else if (now_boot_ms >= timeout_at(slot)) {
+        stop(worker, slot, STOP_TIMEOUT,
+             now_boot_ms); /* its lease may be cut at that very instant */
+    } else if (now_boot_ms >= kept.stop_at_boot_ms) {
         stop(worker, slot, STOP_LOST, now_boot_ms);
     } else if (kept.control == PAWL_CONTROL_CANCEL) {
         stop(worker, slot, STOP_CANCEL, now_boot_ms);
     } else if (kept.control == PAWL_CONTROL_PAUSE) {
         stop(worker, slot, STOP_PAUSE, now_boot_ms);
-    } else if (now_boot_ms >= timeout_at(slot)) {
-        stop(worker, slot, STOP_TIMEOUT, now_boot_ms);
     } else if (worker->is_draining && now_boot_ms >= worker->drain_until_boot_ms) {
         stop(worker, slot, STOP_DRAIN, now_boot_ms);
     }
