@@ -250,10 +250,9 @@ static void look_for_reasons(struct worker *worker, struct slot *slot, int64_t n
     if (kept.is_lost) {
         stop(worker, slot, STOP_LOST, now_boot_ms);
     } else if (now_boot_ms >= timeout_at(slot)) {
-        stop(worker, slot, STOP_TIMEOUT,
-             now_boot_ms); /* its lease may be cut at that very instant */
+        stop(worker, slot, STOP_TIMEOUT, now_boot_ms);
     } else if (now_boot_ms >= kept.stop_at_boot_ms) {
-        stop(worker, slot, STOP_LOST, now_boot_ms);
+        stop(worker, slot, kept.is_cut ? STOP_TIMEOUT : STOP_LOST, now_boot_ms);
     } else if (kept.control == PAWL_CONTROL_CANCEL) {
         stop(worker, slot, STOP_CANCEL, now_boot_ms);
     } else if (kept.control == PAWL_CONTROL_PAUSE) {
