@@ -808,6 +808,73 @@ PAWL_API enum pawl_code pawl_consumer_acknowledge(struct pawl *pawl, struct pawl
                                                   struct pawl_str event_id, bool *is_first,
                                                   struct pawl_error *err) PAWL_MUST_USE;
 
+/* Waits until anybody has committed something, at most wait_ms.
+ *
+ *   seen   0 the first time, which does not wait; then what the call before has made of it: it is another
+ *          number if something was committed since
+ *   fails  PAWL_BUSY     nobody is to wait any more (pawl_stop_waiting, pawl_close)
+ *          PAWL_MISUSE   a driven handle: see pawl_wait_fd; one without timers, which hears of others late */
+PAWL_API enum pawl_code pawl_changes_wait(struct pawl *pawl, uint64_t *seen, int64_t wait_ms,
+                                          struct pawl_error *err) PAWL_MUST_USE;
+
+/* ---- The store as a whole ---------------------------------------------------------------------------- */
+
+struct pawl_consumer {
+    struct pawl_str name;
+    int64_t position;   /* passed up to here */
+    int64_t behind;     /* events after it */
+    int64_t seen_at_ms; /* when it last moved, or was made */
+};
+
+enum {
+    PAWL_HEALTH_COUNT_MAX = 1000,         /* where counts end: so many, or more */
+    PAWL_HEALTH_FINISHED_MAX = 100 * 1000,
+    PAWL_HEALTH_LATE_MS = 10 * 1000,      /* due so long ago is overdue: nobody runs timers */
+    PAWL_TALLY_EVENTS_MAX = 100 * 1000
+};
+
+struct pawl_health {
+    int64_t now_ms;         /* by the clock of the store */
+    int64_t wall_ms;        /* by this machine's */
+    int64_t schema_version;
+    int64_t file_bytes;     /* PostgreSQL: of the schema's tables */
+    int64_t free_bytes;     /* of them, room that holds nothing; 0 on PostgreSQL */
+    int64_t log_bytes;      /* of the write-ahead log; 0 on PostgreSQL */
+    /* counted up to PAWL_HEALTH_COUNT_MAX */
+    int64_t running;        /* among what waits for an instant soonest */
+    int64_t overdue;
+    int64_t oldest_due_at_ms; /* of them; 0 = none */
+    int64_t recovery_pending;
+    int64_t dead_letters;
+    int64_t paused;
+    int64_t blocked;        /* by a dependency that can no longer complete by itself */
+    int64_t quarantined;    /* rows that could not be read */
+    int64_t continuations;  /* what large decisions have left to do */
+    int64_t finished;       /* up to PAWL_HEALTH_FINISHED_MAX */
+    int64_t oldest_finished_at_ms;
+    const struct pawl_consumer *consumers; /* by name, in keep */
+    size_t consumer_count;
+};
+
+/* How the store is, in a few milliseconds however many tasks it has. */
+PAWL_API enum pawl_code pawl_health(struct pawl *pawl, struct pawl_arena *keep, struct pawl_health *out,
+                                    struct pawl_error *err) PAWL_MUST_USE;
+
+struct pawl_tally { /* of events */
+    int64_t position; /* of the last one counted */
+    int64_t events;   /* PAWL_TALLY_EVENTS_MAX: there may be more after position */
+    int64_t added;
+    int64_t claimed;
+    int64_t completed;
+    int64_t failed;   /* attempts */
+    int64_t lost;     /* leases that ended without an outcome */
+};
+
+/* Counts what has happened after a position; with -1 nothing is counted, and position is that of the newest
+ * event. */
+PAWL_API enum pawl_code pawl_events_tally(struct pawl *pawl, int64_t after_position, struct pawl_arena *keep,
+                                          struct pawl_tally *out, struct pawl_error *err) PAWL_MUST_USE;
+
 /* ---- Room -------------------------------------------------------------------------------------------- */
 
 struct pawl_gc {

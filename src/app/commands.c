@@ -254,6 +254,24 @@ static const struct pawl_cli_option help_options[] = {
     {.name = NULL},
 };
 
+static const struct pawl_cli_option gc_options[] = {
+    {.name = "older-than", .value = "T", .help = "what ended so long ago: 30d; 0s = all that has ended"},
+    {.name = "status",
+     .letter = 's',
+     .value = "STATE",
+     .help = "only these of COMPLETED, FAILED, CANCELLED and DEAD_LETTER; several with commas, or the option again",
+     .repeats = true},
+    {.name = "max", .value = "N", .help = "at most so many"},
+    {.name = "dry-run", .letter = 'n', .help = "count what would go, and remove nothing"},
+    {.name = "compact", .help = "give free room in the file back to the file system"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option top_options[] = {
+    {.name = "once", .help = "look once, then end"},
+    {.name = NULL},
+};
+
 static const struct pawl_cli_option worker_run_options[] = {
     {.name = "slots", .letter = 'n', .value = "N", .help = "commands at a time, 1 to 256; else 1"},
     {.name = "lease",
@@ -267,6 +285,12 @@ static const struct pawl_cli_option worker_run_options[] = {
     {.name = "once", .help = "one task, then end; waits for one when there is none"},
     {.name = "until-empty",
      .help = "end when no task is ready; those that wait for their time are left"},
+    {.name = "retain",
+     .value = "T",
+     .help = "remove tasks that ended so long ago, of all queues, as `pawl gc` does; else none"},
+    {.name = "events-keep",
+     .value = "T",
+     .help = "with --retain: while no consumer reads events, keep tasks and their events so long at least"},
     {.name = "worker-id", .value = "ID", .help = "its name; else made from host and process"},
     {.name = "cwd", .value = "FOLDER", .help = "where the command runs"},
     {.name = "env",
@@ -438,6 +462,23 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "Events come in the order in which they were committed. A consumer is a name with a position "
      "that is kept in the store; it moves by --ack and gets each event at least once. While it "
      "follows, what comes due is done too, as by `pawl task wait`."},
+    {NULL, "top", pawl_cli_top, "", 0, 0, PAWL_HAS_TIMERS, "Watch what goes on", top_options,
+     "Queues, what runs under which lease, and how much was done in the last ten seconds. On a terminal it "
+     "stays until q or an interrupt, and looks again whenever something was committed; elsewhere, with "
+     "--once or as JSON it looks once. It runs timers, as `pawl task wait` does."},
+    {NULL, "doctor", pawl_cli_doctor, "", 0, 0, PAWL_IS_LIST, "Find what is wrong, and say what to do", NULL,
+     "Looks at the machine (SQLite, disk, permissions, inotify, clocks), the store, and the work: what is overdue, "
+     "waits for a person or for a worker that does not come, consumers that are far behind, finished tasks that "
+     "nobody removes. Takes milliseconds on a store of any size and changes nothing. A finding is an error, a "
+     "warning or a note. Exit status 0 says that there are notes at most, 1 that something is wrong."},
+    {NULL, "gc", pawl_cli_gc, "", 0, 0, 0, "Remove what has ended long ago", gc_options,
+     "A task that has ended goes with its input, result, history, logs and checkpoints. Its id and idempotency key "
+     "stay in use for 90 days more, and who depends on it learns how it ended; every other command says that it "
+     "was removed. What others wait for stays, and so does what a consumer of events has not passed. It goes "
+     "through in small steps, between the turns of others, and can be ended at any time. With --retain a worker "
+     "does the same all the time.\n"
+     "Room in the file is used again by what comes; --compact gives it back to the file system, in small steps too. "
+     "PostgreSQL does that by itself (autovacuum)."},
     {NULL, "version", pawl_cli_version, "", 0, 0, 0, "Print the version, and that of SQLite", NULL,
      NULL},
     {NULL, "completion", pawl_cli_completion, "bash|zsh|fish", 1, 1, 0,

@@ -19,6 +19,9 @@ bool pawl_state_parse(struct pawl_str name, enum pawl_task_state *out);
 /* A number, or LOW, MEDIUM, HIGH, CRITICAL in any case; as struct pawl_task_new has it. */
 bool pawl_priority_parse(struct pawl_str text, int32_t *out);
 
+/* The states that --status names, as bits; 0 = none given. */
+enum pawl_code pawl_given_states(struct pawl_cli *cli, uint32_t *states) PAWL_MUST_USE;
+
 /* Key and value; null for what is not given: an empty text, 0 for an instant. */
 void pawl_show_text(struct pawl_json_writer *w, const char *key, struct pawl_str text);
 void pawl_show_instant(struct pawl_json_writer *w, const char *key, int64_t at_ms);
@@ -40,6 +43,8 @@ void pawl_show_task(struct pawl_listing *listing, const struct pawl_task *task);
 
 /* A task after a change: its JSON, its id, or "ID STATE". */
 void pawl_show_changed(struct pawl_cli *cli, const struct pawl_task *task);
+
+void pawl_show_queue_json(struct pawl_json_writer *w, const struct pawl_queue *queue);
 
 extern const struct pawl_column pawl_event_columns[];
 void pawl_show_event_json(struct pawl_json_writer *w, const struct pawl_event *event);

@@ -69,14 +69,21 @@ static enum pawl_code take_states(struct pawl_cli *cli, struct pawl_str value, u
     return PAWL_OK;
 }
 
-static enum pawl_code take_filters(struct pawl_cli *cli, struct pawl_list *ask)
+enum pawl_code pawl_given_states(struct pawl_cli *cli, uint32_t *states)
 {
     size_t count = 0;
     const struct pawl_str *names = pawl_given_all(cli, "status", &count);
     for (size_t i = 0; i < count; i++) {
-        enum pawl_code code = take_states(cli, names[i], &ask->states);
+        enum pawl_code code = take_states(cli, names[i], states);
         if (code != PAWL_OK) return code;
     }
+    return PAWL_OK;
+}
+
+static enum pawl_code take_filters(struct pawl_cli *cli, struct pawl_list *ask)
+{
+    enum pawl_code code = pawl_given_states(cli, &ask->states);
+    if (code != PAWL_OK) return code;
     if (pawl_given(cli, "dead")) ask->states |= UINT32_C(1) << PAWL_TASK_DEAD_LETTER;
     ask->is_ready = pawl_given(cli, "ready");
     ask->is_blocked = pawl_given(cli, "blocked");

@@ -108,6 +108,8 @@ int pawl_cli_worker_run(struct pawl_cli *cli)
     struct pawl_options with = PAWL_OPTIONS_INIT;
     with.log = write_log;
     with.log_self = &log;
+    with.retain_ms = pawl_given_duration_ms(cli, "retain", 0);
+    with.events_keep_ms = pawl_given_duration_ms(cli, "events-keep", 0);
 
     /* Children are heard of through a descriptor; a reader that went away is an error, not a death.
      * Both before any thread is started. */

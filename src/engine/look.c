@@ -119,6 +119,18 @@ enum pawl_code pawl_events_read(struct pawl *pawl, int64_t after_position, int32
     READ(pawl_read_events(reader, after_position, limit, keep, out, err));
 }
 
+enum pawl_code pawl_health(struct pawl *pawl, struct pawl_arena *keep, struct pawl_health *out,
+                           struct pawl_error *err)
+{
+    READ(pawl_read_health(reader, keep, out, err));
+}
+
+enum pawl_code pawl_events_tally(struct pawl *pawl, int64_t after_position, struct pawl_arena *keep,
+                                 struct pawl_tally *out, struct pawl_error *err)
+{
+    READ(pawl_read_tally(reader, after_position, keep, out, err));
+}
+
 /* ---- Consumers, who may wait ---- */
 
 static enum pawl_code read_consumer(struct pawl *pawl, struct pawl_str name, int32_t limit,
@@ -176,6 +188,38 @@ static bool wait_for_change(struct pawl *pawl, uint64_t seen, const struct times
     return is_changed;
 }
 
+static enum pawl_code check_wait(int64_t wait_ms, struct pawl_error *err)
+{
+    if (wait_ms >= 0 && wait_ms <= PAWL_WAIT_MS_MAX) return PAWL_OK;
+    return pawl_error_set(err, PAWL_INVALID, "wait_ms: %lld is not from 0 to %d", (long long)wait_ms,
+                          PAWL_WAIT_MS_MAX);
+}
+
+static enum pawl_code wait_for_news(struct pawl *pawl, uint64_t *seen, int64_t wait_ms,
+                                    struct pawl_error *err)
+{
+    struct timespec until = pawl_env_deadline(wait_ms);
+    bool waits = *seen != 0;
+    if (waits) (void)wait_for_change(pawl, *seen - 1, &until);
+    if (!pawl_engine_may_wait(pawl)) return pawl_error_set(err, PAWL_BUSY, "nobody is to wait any more");
+    *seen = change_count(pawl) + 1;
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_changes_wait(struct pawl *pawl, uint64_t *seen, int64_t wait_ms, struct pawl_error *err)
+{
+    if (pawl == NULL || seen == NULL) return pawl_error_set(err, PAWL_MISUSE, "pawl and seen are needed");
+    if (pawl->is_driven || !pawl->has_timers) {
+        return pawl_error_set(err, PAWL_MISUSE, "only a handle with threads and timers hears of commits");
+    }
+    enum pawl_code code = check_wait(wait_ms, err);
+    if (code == PAWL_OK) code = pawl_engine_enter(pawl, err);
+    if (code != PAWL_OK) return code;
+    code = wait_for_news(pawl, seen, wait_ms, err);
+    pawl_engine_leave(pawl);
+    return code;
+}
+
 /* Reads again after each change until there is something, the time is up, or nobody is to wait any more. */
 static enum pawl_code read_and_wait(struct pawl *pawl, struct pawl_str consumer, int32_t limit,
                                     int64_t wait_ms, struct pawl_arena *keep, struct pawl_events *out,
@@ -206,11 +250,8 @@ enum pawl_code pawl_consumer_read(struct pawl *pawl, struct pawl_str consumer, i
     if (pawl == NULL || keep == NULL || out == NULL) {
         return pawl_error_set(err, PAWL_MISUSE, "pawl, keep and out are needed");
     }
-    if (wait_ms < 0 || wait_ms > PAWL_WAIT_MS_MAX) {
-        return pawl_error_set(err, PAWL_INVALID, "wait_ms: %lld is not from 0 to %d", (long long)wait_ms,
-                              PAWL_WAIT_MS_MAX);
-    }
-    enum pawl_code code = pawl_engine_enter(pawl, err);
+    enum pawl_code code = check_wait(wait_ms, err);
+    if (code == PAWL_OK) code = pawl_engine_enter(pawl, err);
     if (code != PAWL_OK) return code;
     code = read_and_wait(pawl, consumer, limit, wait_ms, keep, out, err);
     pawl_engine_leave(pawl);

@@ -207,6 +207,12 @@ void pawl_db_rollback(struct pawl_db *db);
 /* ---- What a driver is -------------------------------------------------------------------------
  */
 
+struct pawl_db_file {
+    int64_t bytes;
+    int64_t free_bytes; /* of them, in pages that hold nothing */
+    int64_t log_bytes;  /* of the file of the write-ahead log */
+};
+
 struct pawl_db_driver {
     bool is_postgres;
     enum pawl_code (*ask)(struct pawl_db *db, const struct pawl_db_ask *ask,
@@ -227,6 +233,8 @@ struct pawl_db_driver {
     struct pawl_str (*path)(const struct pawl_db *db);
 
     /* SQLite only, else NULL: moves the log into the file if it has grown long. */
+    /* How large the store is. On PostgreSQL without a log. */
+    enum pawl_code (*file)(struct pawl_db *db, struct pawl_db_file *out, struct pawl_error *err);
     /* Gives free pages of the file back to the file system; within a write transaction. NULL where there is
      * no file. */
     enum pawl_code (*compact)(struct pawl_db *db, const struct pawl_compacting *asked, struct pawl_error *err);

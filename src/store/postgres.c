@@ -400,6 +400,24 @@ static void postgres_close(struct pawl_db *base)
     free(db);
 }
 
+static enum pawl_code on_bytes(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)err;
+    *(int64_t *)self = pawl_db_int64(row, 0);
+    return PAWL_OK;
+}
+
+static enum pawl_code postgres_file(struct pawl_db *base, struct pawl_db_file *out,
+                                    struct pawl_error *err)
+{
+    int64_t bytes = 0;
+    enum pawl_code code =
+        pawl_db_send(base, PAWL_SQL_SCHEMA_BYTES, NULL, 0, on_bytes, &bytes, err);
+    if (code == PAWL_OK) code = pawl_db_flush(base, err);
+    if (code == PAWL_OK) *out = (struct pawl_db_file){.bytes = bytes};
+    return code;
+}
+
 static const struct pawl_db_driver postgres_driver = {
     .is_postgres = true,
     .ask = postgres_ask,
@@ -415,6 +433,7 @@ static const struct pawl_db_driver postgres_driver = {
     .row_is_null = row_is_null,
     .path = postgres_path,
     .clock = postgres_clock,
+    .file = postgres_file,
     .bell_fd = postgres_bell_fd,
     .bell_drain = postgres_bell_drain,
 };

@@ -39,6 +39,11 @@ enum pawl_code pawl_read_events(struct pawl_reader *reader, int64_t after_positi
 enum pawl_code pawl_read_consumer(struct pawl_reader *reader, struct pawl_str name, int32_t limit,
                                   struct pawl_arena *keep, struct pawl_events *out,
                                   struct pawl_error *err);
+/* The store as a whole, and what has been done since a position; see pawl.h. */
+enum pawl_code pawl_read_health(struct pawl_reader *reader, struct pawl_arena *keep, struct pawl_health *out,
+                                struct pawl_error *err);
+enum pawl_code pawl_read_tally(struct pawl_reader *reader, int64_t after_position, struct pawl_arena *keep,
+                               struct pawl_tally *out, struct pawl_error *err);
 /* One sentence: why the task is not being worked on (pawl_task_why). */
 enum pawl_code pawl_read_why(struct pawl_reader *reader, struct pawl_str id, struct pawl_arena *keep,
                              struct pawl_str *out, struct pawl_error *err);

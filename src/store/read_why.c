@@ -43,10 +43,7 @@ static enum pawl_code on_meta(void *self, const struct pawl_db_row *row, struct 
     return PAWL_OK;
 }
 
-/* Whether an instant has passed by the clock that steps go by; a reader without an outside world
- * cannot tell on SQLite, and takes it that it has not. */
-static enum pawl_code has_passed(struct pawl_reader *reader, int64_t at_ms, bool *out,
-                                 struct pawl_error *err)
+enum pawl_code pawl_reader_now(struct pawl_reader *reader, int64_t *now_ms, struct pawl_error *err)
 {
     enum pawl_code code = PAWL_OK;
     struct clock clock = {.env = reader->env};
@@ -55,7 +52,17 @@ static enum pawl_code has_passed(struct pawl_reader *reader, int64_t at_ms, bool
     } else if (clock.env != NULL) {
         code = pawl_reader_ask(reader, PAWL_SQL_META_GET, NULL, 0, on_meta, &clock, err);
     }
-    if (code == PAWL_OK) *out = at_ms != 0 && at_ms <= clock.now_ms;
+    if (code == PAWL_OK) *now_ms = clock.now_ms;
+    return code;
+}
+
+/* Whether an instant has passed; who cannot tell the time takes it that it has not. */
+static enum pawl_code has_passed(struct pawl_reader *reader, int64_t at_ms, bool *out,
+                                 struct pawl_error *err)
+{
+    int64_t now_ms = 0;
+    enum pawl_code code = pawl_reader_now(reader, &now_ms, err);
+    if (code == PAWL_OK) *out = at_ms != 0 && at_ms <= now_ms;
     return code;
 }
 

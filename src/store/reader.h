@@ -76,6 +76,10 @@ enum pawl_code pawl_reader_ask(struct pawl_reader *reader, enum pawl_statement s
 enum pawl_code pawl_reader_find(struct pawl_reader *reader, struct pawl_str id, int64_t *key,
                                 struct pawl_error *err) PAWL_MUST_USE;
 
+/* The instant by the clock that steps go by; 0 on SQLite for a reader without an outside world. */
+enum pawl_code pawl_reader_now(struct pawl_reader *reader, int64_t *now_ms,
+                               struct pawl_error *err) PAWL_MUST_USE;
+
 /* The rows of a page: 0 is the default; PAWL_INVALID names the field. */
 enum pawl_code pawl_reader_limit(int32_t asked, int32_t *limit,
                                  struct pawl_error *err) PAWL_MUST_USE;

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 enum {
@@ -318,6 +319,24 @@ static void sqlite_checkpoint(struct pawl_db *base, bool all)
 /* ---- Room in the file -------------------------------------------------------------------------
  */
 
+static enum pawl_code sqlite_file(struct pawl_db *base, struct pawl_db_file *out,
+                                  struct pawl_error *err)
+{
+    struct sqlite *db = sqlite_of(base);
+    int64_t pages = 0;
+    int64_t free_pages = 0;
+    int64_t page_bytes = 0;
+    const char *log_path = sqlite3_filename_wal(sqlite3_db_filename(db->handle, "main"));
+    struct stat log;
+    int result = read_pragma(db, "PRAGMA page_count", &pages, NULL);
+    if (result == SQLITE_OK) result = read_pragma(db, "PRAGMA freelist_count", &free_pages, NULL);
+    if (result == SQLITE_OK) result = read_pragma(db, "PRAGMA page_size", &page_bytes, NULL);
+    if (result != SQLITE_OK) return fail(db, result, "look at the file", err);
+    *out = (struct pawl_db_file){.bytes = pages * page_bytes, .free_bytes = free_pages * page_bytes};
+    if (stat(log_path, &log) == 0) out->log_bytes = log.st_size; /* there may be none */
+    return PAWL_OK;
+}
+
 static enum pawl_code sqlite_compact(struct pawl_db *base, const struct pawl_compacting *asked,
                                      struct pawl_error *err)
 {
@@ -382,6 +401,7 @@ static const struct pawl_db_driver sqlite_driver = {
     .row_is_null = row_is_null,
     .path = sqlite_path,
     .others = sqlite_others,
+    .file = sqlite_file,
     .compact = sqlite_compact,
     .checkpoint = sqlite_checkpoint,
 };

@@ -760,12 +760,12 @@ LIMIT 1;
 -- name: READ_DEPENDENCIES
 -- dependency, by its key; then each task, or what is left of it, by its own. Id and state of what a task waits
 -- for, in order; the state is null for a task that does not exist, the id too for one removed very long ago.
-SELECT COALESCE(d.on_id, t.id, s.id,
+SELECT COALESCE(d.on_id, t.id,
+                (SELECT s.id FROM tombstone s WHERE s.key = d.on_key),
                 (SELECT z.id FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = d.on_key)),
-       COALESCE(t.state, s.state)
+       COALESCE(t.state, (SELECT s.state FROM tombstone s WHERE s.key = d.on_key))
 FROM dependency d
 LEFT JOIN task t ON t.key = d.on_key
-LEFT JOIN tombstone s ON s.key = d.on_key
 WHERE d.task = ?1 AND d.is_open >= ?2
 ORDER BY d.number
 LIMIT ?3;
@@ -967,11 +967,11 @@ LIMIT ?2;
 -- resumed (6).
 SELECT e.position, e.task, e.sequence, e.type, e.at_ms, e.state, e.epoch, e.version, e.progress, e.retries,
        e.next_retry_at_ms, e.duration_ms, e.cause, e.actor, e.note,
-       COALESCE(t.id, s.id, (SELECT z.id FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = e.task)),
+       COALESCE(t.id, (SELECT s.id FROM tombstone s WHERE s.key = e.task),
+                (SELECT z.id FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = e.task)),
        q.name, t.title, t.correlation_id, t.max_retries, substr(p.body, 1, CAST(?2 AS INTEGER)), c.key, c.at_ms
 FROM event e
 LEFT JOIN task t ON t.key = e.task
-LEFT JOIN tombstone s ON s.key = e.task
 LEFT JOIN queue q ON q.key = t.queue
 LEFT JOIN payload p ON p.key = e.task * 16 + 1 AND e.type IN (7, 19) AND e.note IS NULL
 LEFT JOIN checkpoint c ON c.key = CASE WHEN e.type = 6
@@ -1047,3 +1047,65 @@ FROM late
 WHERE task = ?1
 ORDER BY key
 LIMIT ?2;
+
+-- What an operator looks at.
+
+-- name: HEALTH
+-- head and meta by their keys; task_due, its first entries; task_aside, each state from its start; task_blocked;
+-- task_finished; quarantine and continuation, which are small. ?1 = what was due before it is late; counts go up
+-- to ?2, that of the finished up to ?3.
+SELECT head.position, meta.schema_version,
+       (SELECT COUNT(*)
+        FROM (SELECT 1 AS one FROM task WHERE due_at_ms < ?1 LIMIT ?2) AS late),
+       (SELECT due_at_ms FROM task WHERE due_at_ms < ?1 ORDER BY due_at_ms, key LIMIT 1),
+       (SELECT COUNT(*)
+        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND state = 4 LIMIT ?2) AS recovering),
+       (SELECT COUNT(*)
+        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND state = 8 LIMIT ?2) AS dead),
+       (SELECT COUNT(*)
+        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND state = 3 LIMIT ?2) AS paused),
+       (SELECT COUNT(*)
+        FROM (SELECT 1 AS one FROM task WHERE blocked_by IS NOT NULL LIMIT ?2) AS blocked),
+       (SELECT COUNT(*)
+        FROM (SELECT 1 AS one FROM task WHERE finished_at_ms > 0 LIMIT ?3) AS finished),
+       (SELECT finished_at_ms FROM task WHERE finished_at_ms > 0 ORDER BY finished_at_ms, key LIMIT 1),
+       (SELECT COUNT(*) FROM (SELECT 1 AS one FROM quarantine LIMIT ?2) AS aside),
+       (SELECT COUNT(*) FROM (SELECT 1 AS one FROM continuation LIMIT ?2) AS going_on),
+       (SELECT COUNT(*)
+        FROM (SELECT state FROM task WHERE due_at_ms > 0 ORDER BY due_at_ms, key LIMIT ?2) AS waiting
+        WHERE state = 2)
+FROM head, meta
+WHERE head.one = 1 AND meta.one = 1
+LIMIT 1;
+
+-- name: CONSUMERS
+-- The unique index of consumer.name.
+SELECT key, name, cursor, seen_at_ms
+FROM consumer
+ORDER BY name
+LIMIT ?1;
+
+-- name: HEAD_POSITION
+-- head, by its key.
+SELECT position
+FROM head
+WHERE one = 1
+LIMIT 1;
+
+-- name: TALLY
+-- event, by its key, from a position on and up to a bound.
+SELECT type, COUNT(*), MAX(position)
+FROM (SELECT position, type
+      FROM event
+      WHERE position > ?1
+      ORDER BY position
+      LIMIT ?2) AS told
+GROUP BY type
+LIMIT ?3;
+
+-- name: SCHEMA_BYTES postgres only
+-- The catalogue. Tables with their indexes.
+SELECT COALESCE(SUM(pg_total_relation_size(oid)), 0)::bigint
+FROM pg_class
+WHERE relnamespace = to_regnamespace(current_setting('search_path'))::oid AND relkind = 'r'
+LIMIT 1;

@@ -105,11 +105,13 @@ TEST("both stores have the same indexes")
 
 static const char *const growing[] = {"task",       "worker", "payload",
                                       "dependency", "event",  "acknowledgement",
-                                      "checkpoint", "log",    "late"};
+                                      "checkpoint", "log",    "late",
+                                      "tombstone"};
 
 /* These look at an index from its start, and end after the first entry or at a bound that they
  * name; what they sort is what they have found. */
-static const enum pawl_statement bounded[] = {PAWL_SQL_NEXT_DUE, PAWL_SQL_READ_QUEUES_WAITING};
+static const enum pawl_statement bounded[] = {PAWL_SQL_NEXT_DUE, PAWL_SQL_READ_QUEUES_WAITING,
+                                               PAWL_SQL_HEALTH, PAWL_SQL_TALLY};
 
 /* The server finds integer for a parameter of these, which is right as long as they are given a
  * number. */

@@ -980,6 +980,20 @@ static const struct {
     {"READ_QUEUES", "SCAN counted"},
     {"READ_QUEUES_WAITING", "SCAN waiting"},
     {"READ_QUEUES_WAITING", "USE TEMP B-TREE FOR GROUP BY"},
+    {"HEALTH", "SCAN late"},
+    {"HEALTH", "SCAN recovering"},
+    {"HEALTH", "SCAN dead"},
+    {"HEALTH", "SCAN paused"},
+    {"HEALTH", "SCAN blocked"},
+    {"HEALTH", "SCAN finished"},
+    {"HEALTH", "SCAN aside"},
+    {"HEALTH", "SCAN going_on"},
+    {"HEALTH", "SCAN waiting"},
+    {"HEALTH", "SCAN quarantine"},
+    {"HEALTH", "SCAN task USING COVERING INDEX task_blocked"},
+    {"HEALTH", "SCAN task USING INDEX task_blocked"},
+    {"TALLY", "SCAN told"},
+    {"TALLY", "USE TEMP B-TREE FOR GROUP BY"},
 };
 
 static bool plan_is_allowed(const char *name, const char *plan)

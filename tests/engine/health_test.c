@@ -1,0 +1,161 @@
+/* The store as a whole: what is counted, by what clock, and that waiting for commits is told of all
+ * of them. */
+#include "base/arena.h"
+#include "core/limits.h"
+#include "stores.h"
+
+#include <pthread.h>
+
+static struct pawl_health health(struct lab *lab)
+{
+    struct pawl_health out = {0};
+    CHECK_OK(pawl_health(lab->pawl, lab->keep, &out, &lab->err), &lab->err);
+    return out;
+}
+
+static struct pawl_tally tally(struct lab *lab, int64_t after)
+{
+    struct pawl_tally out = {0};
+    CHECK_OK(pawl_events_tally(lab->pawl, after, lab->keep, &out, &lab->err), &lab->err);
+    return out;
+}
+
+static void fail_task(struct lab *lab, struct pawl_str id)
+{
+    struct pawl_fence fence = lab_start(lab, id, "w");
+    CHECK_OK(pawl_task_fail(lab->pawl, id, FAILURE(.is_final = true), CHANGE(.fence = &fence),
+                            &lab->err),
+             &lab->err);
+}
+
+TEST_EACH_STORE("health counts what waits for a person, what has ended, and consumers")
+{
+    struct pawl_events events;
+    lab_open(lab);
+    struct pawl_health empty = health(lab);
+    CHECK_EQ(0,
+             empty.dead_letters + empty.blocked + empty.overdue + empty.finished + empty.running);
+    CHECK_EQ(0, empty.consumer_count);
+    CHECK(empty.schema_version >= 2);
+    CHECK(empty.file_bytes > 0);
+
+    struct pawl_str dead = lab_add(lab, NEW());
+    (void)lab_add(lab, NEW(.depends_on = &dead, .depends_on_count = 1));
+    fail_task(lab, dead);
+    struct pawl_str paused = lab_add(lab, NEW());
+    CHECK_OK(pawl_task_pause(lab->pawl, paused, NULL, &lab->err), &lab->err);
+    (void)lab_start(lab, lab_add(lab, NEW()), "w");
+    CHECK_OK(pawl_consumer_read(lab->pawl, PAWL_STR("c"), 2, 0, lab->keep, &events, &lab->err),
+             &lab->err);
+    CHECK_OK(
+        pawl_consumer_acknowledge_through(lab->pawl, PAWL_STR("c"), events.position, &lab->err),
+        &lab->err);
+    struct pawl_health full = health(lab);
+    CHECK_EQ(1, full.dead_letters);
+    CHECK_EQ(1, full.blocked);
+    CHECK_EQ(1, full.paused);
+    CHECK_EQ(1, full.running);
+    CHECK_EQ(1, full.finished);
+    CHECK_EQ(lab_get(lab, dead).finished_at_ms, full.oldest_finished_at_ms);
+    CHECK_EQ(0, full.overdue);
+    CHECK_EQ(1, full.consumer_count);
+    CHECK_STR("c", full.consumers[0].name);
+    CHECK_EQ(events.position, full.consumers[0].position);
+    CHECK_EQ(tally(lab, -1).position - events.position, full.consumers[0].behind);
+}
+
+TEST_SQLITE("what nobody does in time is overdue, after a grace")
+{
+    lab_open(lab);
+    (void)lab_start(lab, lab_add(lab, NEW()), "w");
+    int64_t end_ms = lab_get(lab, lab_list(lab, LIST(.limit = 1)).tasks[0].id).lease_end_at_ms;
+    int64_t lease_ms = end_ms - health(lab).now_ms;
+    atomic_fetch_add(&lab->world.boot_ms, lease_ms + PAWL_HEALTH_LATE_MS);
+    CHECK_EQ(0, health(lab).overdue);
+    atomic_fetch_add(&lab->world.boot_ms, 1);
+    CHECK_EQ(1, health(lab).overdue);
+    CHECK_EQ(end_ms, health(lab).oldest_due_at_ms);
+}
+
+TEST_EACH_STORE("counts end at their bound")
+{
+    enum { MANY = PAWL_HEALTH_COUNT_MAX + 1 };
+    static struct pawl_task_new asks[MANY];
+    lab_open(lab);
+    struct pawl_str on = lab_add(lab, NEW());
+    for (int i = 0; i < MANY; i++) asks[i] = *NEW(.depends_on = &on, .depends_on_count = 1);
+    (void)lab_add_batch(lab, asks, PAWL_BATCH_MAX);
+    (void)lab_add_batch(lab, asks, MANY - PAWL_BATCH_MAX);
+    CHECK_OK(pawl_task_cancel(lab->pawl, on, false, NULL, &lab->err), &lab->err);
+    lab_settle(lab, lab->pawl);
+    CHECK_EQ(PAWL_HEALTH_COUNT_MAX, health(lab).blocked);
+}
+
+TEST_EACH_STORE("a tally counts what has happened after a position, by kind")
+{
+    lab_open(lab);
+    struct pawl_str first = lab_add(lab, NEW());
+    struct pawl_tally start = tally(lab, -1);
+    CHECK_EQ(0, start.events);
+    CHECK_EQ(lab_last(lab, first).position, start.position);
+    struct pawl_fence fence = lab_start(lab, first, "w");
+    CHECK_OK(pawl_task_complete(lab->pawl, first, NO_TEXT, CHANGE(.fence = &fence), &lab->err),
+             &lab->err);
+    fail_task(lab, lab_add(lab, NEW()));
+    struct pawl_tally later = tally(lab, start.position);
+    CHECK_EQ(1, later.added);
+    CHECK_EQ(2, later.claimed);
+    CHECK_EQ(1, later.completed);
+    CHECK_EQ(1, later.failed);
+    CHECK_EQ(0, later.lost);
+    CHECK_EQ(6, later.events);
+    CHECK_EQ(start.position + 6, later.position);
+    CHECK_EQ(0, tally(lab, later.position).events);
+    CHECK_EQ(later.position, tally(lab, later.position).position);
+}
+
+/* ---- Waiting for commits ---- */
+
+static void *add_one(void *self)
+{
+    struct lab *lab = self;
+    struct pawl_options options = PAWL_OPTIONS_INIT;
+    struct pawl *other = NULL;
+    struct pawl_arena *keep = NULL;
+    struct pawl_added added;
+    options.store = pawl_str_of(lab->target);
+    enum pawl_code code = pawl_open(&other, &options, NULL);
+    if (code == PAWL_OK) code = pawl_arena_open(&keep, 0);
+    if (code == PAWL_OK) code = pawl_task_add(other, NEW(), keep, &added, NULL);
+    pawl_arena_close(keep);
+    pawl_close(other);
+    return code == PAWL_OK ? self : NULL;
+}
+
+TEST_EACH_STORE("who waits for commits hears of others', and of none that he has heard of")
+{
+    pthread_t other;
+    uint64_t seen = 0;
+    void *done = NULL;
+    lab_open_real(lab);
+    CHECK_OK(pawl_changes_wait(lab->pawl, &seen, PAWL_WAIT_MS_MAX, &lab->err), &lab->err);
+    uint64_t first = seen;
+    CHECK(first != 0);
+    CHECK_EQ(0, pthread_create(&other, NULL, add_one, lab));
+    CHECK_OK(pawl_changes_wait(lab->pawl, &seen, PAWL_WAIT_MS_MAX, &lab->err), &lab->err);
+    CHECK(seen != first);
+    CHECK_EQ(0, pthread_join(other, &done));
+    CHECK(done == lab);
+    pawl_stop_waiting(lab->pawl);
+    CHECK_REFUSED(PAWL_BUSY, pawl_changes_wait(lab->pawl, &seen, PAWL_WAIT_MS_MAX, &lab->err));
+}
+
+TEST_EACH_STORE("waiting for commits refuses what cannot hear")
+{
+    uint64_t seen = 0;
+    lab_open(lab);
+    CHECK_REFUSED(PAWL_MISUSE, pawl_changes_wait(lab->pawl, &seen, 0, &lab->err));
+    CHECK_REFUSED(PAWL_MISUSE, pawl_changes_wait(NULL, &seen, 0, &lab->err));
+}
+
+TEST_MAIN()
