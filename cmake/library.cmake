@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 
 set(objects "")
-foreach(layer base core store engine)
+foreach(layer base core store engine supervisor)
     list(APPEND objects $<TARGET_OBJECTS:pawl_${layer}>)
 endforeach()
 set(needs SQLite::SQLite3 Threads::Threads m ${CMAKE_DL_LIBS})

@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/instant.h"
 #include "base/str.h"
-#include "worker/clock.h"
+#include "supervisor/clock.h"
+#include "supervisor/keeper.h"
 #include "worker/fate.h"
-#include "worker/keeper.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "worker/clock.h"
-#include "worker/keeper.h"
+#include "supervisor/clock.h"
+#include "supervisor/keeper.h"
 #include "worker/process.h"
 #include "worker/reporter.h"
 

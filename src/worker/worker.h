@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "pawl.h"
-#include "worker/claimer.h"
+#include "supervisor/claimer.h"
 
 enum { PAWL_WORKER_GRACE_MS_DEFAULT = 5000 };
 

@@ -19,7 +19,7 @@ compiled() # NAME TEXT: makes $tmp/NAME.o
 # shellcheck disable=SC2046 # paths without blanks
 pure() { tools/check_pure $(objects core) -- $(objects base); }
 # shellcheck disable=SC2046
-no_globals() { tools/check_globals $(objects base core store engine); }
+no_globals() { tools/check_globals $(objects base core store engine supervisor); }
 
 holds "the core needs neither clock, chance, memory nor I/O" pure
 compiled base 'int pawl_base_add(int a) { return a + 1; }'

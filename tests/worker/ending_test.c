@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+#include "supervisor/keeper.h"
 #include "test.h"
-#include "worker/keeper.h"
 
 #include <signal.h>
 

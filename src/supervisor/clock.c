@@ -1,4 +1,4 @@
-#include "worker/clock.h"
+#include "supervisor/clock.h"
 
 #include "base/assert.h"
 

@@ -10,8 +10,8 @@
  * when the first is due. If a renewal fails it is tried again after a quarter of the time that is
  * left until the margin, min(lease / 4, max(1 s, lease / 10)) before the end. Then the work must be
  * stopped, whatever the store says later; doing that is the worker's, who looks. */
-#ifndef PAWL_WORKER_KEEPER_H
-#define PAWL_WORKER_KEEPER_H
+#ifndef PAWL_SUPERVISOR_KEEPER_H
+#define PAWL_SUPERVISOR_KEEPER_H
 
 #include "base/log.h"
 #include "pawl.h"

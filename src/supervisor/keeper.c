@@ -1,10 +1,10 @@
 /* Threads: keeper_run and what it calls is the keeper's own; the rest is called by others. */
-#include "worker/keeper.h"
+#include "supervisor/keeper.h"
 
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "worker/clock.h"
+#include "supervisor/clock.h"
 
 #include <poll.h>
 #include <pthread.h>

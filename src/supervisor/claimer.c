@@ -1,12 +1,12 @@
 /* Threads: claimer_run and what it calls is the claimer's own; the rest is called by the worker's.
  * Who owns the request and the answer is told by stage. */
-#include "worker/claimer.h"
+#include "supervisor/claimer.h"
 
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "base/uuid.h"
-#include "worker/clock.h"
+#include "supervisor/clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>

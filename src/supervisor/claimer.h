@@ -4,8 +4,8 @@
  * One claim at a time, for as many tasks as there are free slots, so that none lies about while its
  * lease runs. A claim whose answer did not come is asked again under the same request id and so
  * gives the same grants. */
-#ifndef PAWL_WORKER_CLAIMER_H
-#define PAWL_WORKER_CLAIMER_H
+#ifndef PAWL_SUPERVISOR_CLAIMER_H
+#define PAWL_SUPERVISOR_CLAIMER_H
 
 #include "pawl.h"
 

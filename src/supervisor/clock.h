@@ -1,6 +1,6 @@
 /* The clock a worker counts its leases by: it goes on while the machine sleeps, and never jumps. */
-#ifndef PAWL_WORKER_CLOCK_H
-#define PAWL_WORKER_CLOCK_H
+#ifndef PAWL_SUPERVISOR_CLOCK_H
+#define PAWL_SUPERVISOR_CLOCK_H
 
 #include "pawl.h"
 
