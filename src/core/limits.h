@@ -83,6 +83,10 @@ enum {
     PAWL_RETRY_COUNT_DEFAULT = 3,
     PAWL_RETRY_DELAY_MS_DEFAULT = 1000,
     PAWL_RETRY_DELAY_MS_MAX_DEFAULT = 60 * 1000,
+    /* Careful mode begins after so many deaths within so long, lasts as long, and sets a row aside after so many. */
+    PAWL_CAREFUL_DEATHS = 3,
+    PAWL_CAREFUL_MS = 60 * 1000,
+
     /* Looks for the proof that lost work has stopped: the first at once, then 5 s, 10 s, ... Nothing depends on them
      * while the lock is watched; they are for what watching misses. */
     PAWL_RECOVERY_LOOK_MS_MIN = 5 * 1000,

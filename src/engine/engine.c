@@ -531,7 +531,9 @@ static enum pawl_code open_parts(struct pawl *pawl, const struct pawl_options *o
     }
     if (code == PAWL_OK) {
         pawl->proof = pawl_proof_open(pawl_engine_db_path(pawl), pawl->env);
-        if (pawl->proof == NULL) code = pawl_error_set(err, PAWL_NO_MEMORY, "no memory to open a store");
+        bool is_real = pawl->env == &pawl->real.env;
+        if (is_real) pawl->careful = pawl_careful_open(pawl_engine_db_path(pawl), pawl->env);
+        if (pawl->proof == NULL || (is_real && pawl->careful == NULL)) code = pawl_error_set(err, PAWL_NO_MEMORY, "no memory to open a store");
     }
     if (code == PAWL_OK && options->listener_count > 0) {
         code = pawl_listening_open(&pawl->listening, options->listeners, options->listener_count,
@@ -630,6 +632,7 @@ void pawl_close(struct pawl *pawl)
     move_log(pawl);
     pawl_turn_close(pawl->turn);
     pawl_proof_close(pawl->proof);
+    pawl_careful_close(pawl->careful);
     pawl_store_close(pawl->store);
     pawl_arena_close(pawl->arena);
     if (pawl->wake_fd >= 0) (void)close(pawl->wake_fd);

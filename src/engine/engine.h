@@ -11,6 +11,7 @@
 
 #include "base/uuid.h"
 #include "core/command.h"
+#include "engine/careful.h"
 #include "engine/env.h"
 #include "engine/proof.h"
 #include "engine/turn.h"
@@ -90,6 +91,7 @@ struct pawl {
     struct pawl_store *store;
     struct pawl_turn *turn;        /* NULL on PostgreSQL */
     struct pawl_proof *proof;
+    struct pawl_careful *careful;  /* NULL in a world of tests */
     struct pawl_arena *arena;      /* the step's */
     struct pawl_requests backlog;  /* first in the next step */
     struct pawl_requests parked;   /* claims that found nothing and wait */
@@ -105,6 +107,8 @@ struct pawl {
     int64_t retain_pass_at_ms;     /* when it began */
     bool has_passed_over;          /* it met tasks that others wait for */
     bool is_parked_worth;          /* the bell has rung: parked claims have to be looked at */
+    bool is_dying;                 /* careful.h: processes die of own work: it goes alone, marked before
+                                      it is tried */
     bool is_careful;               /* own work has failed: it goes alone, one piece a step */
     size_t own_skip;               /* careful: pieces passed over because they fail */
 

@@ -42,6 +42,8 @@ struct transaction {
     bool is_due_read;
     size_t own_max;    /* how much of the engine's own work may come along */
     size_t own_skip;
+    enum pawl_code aside_code; /* of setting a deadly row aside */
+    struct pawl_error aside_err;
     bool with_parked;
     bool had_company;  /* own work or parked claims did come along */
     bool was_ready_late; /* something became ready while claims were being served */
@@ -93,17 +95,46 @@ static void schedule_continuation(struct transaction *t, int64_t key, bool is_ow
     request->command.is_anothers = !is_own;
 }
 
-/* One piece of own work: passed over while the first ones fail, and no more than may come along. */
-static bool may_schedule(struct transaction *t)
+/* It has killed its process too often: it is not met again. */
+static void set_aside(struct transaction *t, char kind, int64_t key)
+{
+    const char *table = kind == 't' ? "task" : "continuation";
+    struct pawl_error err = {0};
+    enum pawl_code code = pawl_store_set_aside(t->pawl->store, table, key, none,
+                                               "its due work has killed its process, time and again", &err);
+    if (code != PAWL_OK) {
+        t->aside_code = code;
+        t->aside_err = err;
+    }
+}
+
+/* One piece of own work: a task's or a continuation's. Passed over while the first ones fail, and no more than may
+ * come along. In careful mode it is marked first. */
+static bool may_schedule(struct transaction *t, char kind, int64_t key)
 {
     if (t->own_skip > 0) {
         t->own_skip--;
         return false;
     }
     if (t->own_max == 0) return false;
+    enum pawl_mark mark = PAWL_MARK_MADE;
+    if (t->pawl->is_dying) mark = pawl_careful_mark(t->pawl->careful, kind, key);
+    if (mark == PAWL_MARK_HELD) return false;
     t->own_max--;
     t->had_company = true;
-    return true;
+    if (mark == PAWL_MARK_SPENT) set_aside(t, kind, key);
+    return mark == PAWL_MARK_MADE;
+}
+
+/* There is work of the engine's own: whether it is safe to take as much as comes along. */
+static void begin_own(struct transaction *t)
+{
+    struct pawl *pawl = t->pawl;
+    if (pawl->careful == NULL) return;
+    pawl->is_dying = pawl_careful_begin(pawl->careful, t->head.store_id);
+    if (!pawl->is_dying) return;
+    bool has_callers = t->work.count > 0 || t->claims.count > 0;
+    if (has_callers || t->own_max > 1) t->own_max = has_callers ? 0 : 1;
 }
 
 static bool has_room(const struct transaction *t)
@@ -117,7 +148,7 @@ static void schedule_retention(struct transaction *t)
 {
     struct pawl *pawl = t->pawl;
     if (pawl->retain_ms == 0 || pawl->next_retain_at_ms > t->head.now_ms) return;
-    if (!has_room(t) || !may_schedule(t)) return;
+    if (!has_room(t) || !may_schedule(t, 'g', 0)) return;
     if (t->head.now_ms - pawl->retain_pass_at_ms >= PAWL_RETAINED_PASS_MS) {
         pawl->retained = (struct pawl_finished){0};
         pawl->retain_pass_at_ms = t->head.now_ms;
@@ -143,7 +174,7 @@ static void schedule_found(struct transaction *t)
     size_t count;
     const struct pawl_found *found = pawl_proof_found(t->pawl->proof, &count);
     for (size_t i = 0; i < count && i < PAWL_STEP_DUE_MAX; i++) {
-        if (!may_schedule(t)) continue;
+        if (!may_schedule(t, 't', found[i].task)) continue;
         struct pawl_request *request = own_request(t, PAWL_COMMAND_RECOVER, found[i].task);
         if (request == NULL) return;
         struct pawl_str note = pawl_str_of(found[i].note);
@@ -159,10 +190,14 @@ static enum pawl_code schedule_own(struct transaction *t, struct pawl_error *err
 {
     struct pawl *pawl = t->pawl;
     if (t->own_max == 0) return PAWL_OK;
-    schedule_found(t);
     size_t count = 0;
+    (void)pawl_proof_found(pawl->proof, &count);
+    if (count > 0 || pawl->caused_count > 0) begin_own(t);
+    schedule_found(t);
+    count = 0;
     for (size_t i = 0; i < pawl->caused_count && count < PAWL_SLICES_AT_ONCE; i++, count++) {
-        if (may_schedule(t)) schedule_continuation(t, pawl->caused[i].key, true);
+        int64_t key = pawl->caused[i].key;
+        if (may_schedule(t, 'c', key)) schedule_continuation(t, key, true);
     }
     bool may_be_due = pawl->next_due_at_ms == 0 || pawl->next_due_at_ms <= t->head.now_ms;
     if (!pawl->has_timers || !may_be_due) return PAWL_OK;
@@ -174,20 +209,23 @@ static enum pawl_code schedule_own(struct transaction *t, struct pawl_error *err
     enum pawl_code code = pawl_store_load(pawl->store, &t->step.set, err);
     if (code != PAWL_OK) return code;
     const struct pawl_rows *rows = list->row;
+    if (rows->count > 0 || ((const struct pawl_rows *)due->row)->count > 0) begin_own(t);
     for (size_t i = 0; i < rows->count && count < PAWL_SLICES_AT_ONCE; i++) {
         int64_t key = ((const struct pawl_continuation_row *)rows->rows)[i].key;
         if (is_own_continuation(pawl, key)) continue;
-        if (may_schedule(t)) schedule_continuation(t, key, false);
+        if (may_schedule(t, 'c', key)) schedule_continuation(t, key, false);
         count++;
     }
     rows = due->row;
     for (size_t i = 0; i < rows->count; i++) {
-        if (may_schedule(t)) (void)own_request(t, PAWL_COMMAND_DUE, ((const int64_t *)rows->rows)[i]);
+        int64_t key = ((const int64_t *)rows->rows)[i];
+        if (may_schedule(t, 't', key)) (void)own_request(t, PAWL_COMMAND_DUE, key);
     }
     t->step.set.loaded_tasks.count = 0; /* they are scheduled, or not for this step */
     schedule_retention(t);
     t->is_due_read = true;
-    return PAWL_OK;
+    if (t->aside_code != PAWL_OK && err != NULL) *err = t->aside_err;
+    return t->aside_code;
 }
 
 /* ---- Running ---- */
@@ -674,7 +712,8 @@ static void finish(struct transaction *t)
     for (struct pawl_request *request; (request = pawl_requests_take(&t->claims)) != NULL;) {
         pawl_requests_add(&pawl->backlog, request);
     }
-    if (t->was_ready_late && pawl->parked.count > 0) pawl->is_parked_worth = true;
+    bool left_waiting = t->was_ready_late || (t->step.made_ready && !t->with_parked);
+    if (left_waiting && pawl->parked.count > 0) pawl->is_parked_worth = true;
 }
 
 /* Somebody has waited for it, and the next step with him. The turn is not counted: that was another's step. */
@@ -770,6 +809,7 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, st
             pawl_turn_give(pawl->turn);
         }
     }
+    if (pawl->careful != NULL) pawl_careful_clear(pawl->careful);
     company->came = t.had_company;
     if (code == PAWL_OK) {
         finish(&t);
@@ -857,28 +897,71 @@ static void serve_parked(struct pawl *pawl)
     }
 }
 
-void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_parked)
+/* A piece of own work by itself: callers are not to suffer from what fails, or kills. */
+static void run_own_alone(struct pawl *pawl)
 {
+    struct pawl_requests nobody = {0};
+    struct company company = {.own_max = 1, .own_skip = pawl->own_skip};
     struct pawl_error err = {0};
-    bool has_callers = list->count > 0;
-    bool is_careful = pawl->is_careful; /* callers are not to suffer from own work that fails */
-    struct company company = {.own_max = !is_careful ? SIZE_MAX : has_callers ? 0 : 1,
-                              .own_skip = is_careful ? pawl->own_skip : 0,
-                              .with_parked = !is_careful || has_callers};
-    if (with_parked) pawl->is_parked_worth = pawl->parked.count > 0;
-    if (is_careful && !has_callers) serve_parked(pawl);
-    enum pawl_code code = try_races(pawl, list, &company, &err);
+    enum pawl_code code = try_races(pawl, &nobody, &company, &err);
     if (code == PAWL_OK) {
-        if (!is_careful || !has_callers) own_work_done(pawl, &company);
-        return;
+        own_work_done(pawl, &company);
+    } else {
+        own_work_failed(pawl, &company, code, &err);
     }
-    bool is_answer = code == PAWL_BUSY || code == PAWL_UNKNOWN_OUTCOME ||
-                     (list->count == 1 && !company.came);
+}
+
+/* A transaction with callers in it has failed. */
+static void callers_failed(struct pawl *pawl, struct pawl_requests *list, const struct company *company,
+                           enum pawl_code code, const struct pawl_error *err)
+{
+    bool is_answer = code == PAWL_BUSY || code == PAWL_UNKNOWN_OUTCOME || (list->count == 1 && !company->came);
     if (is_answer) {
-        answer_all(list, code, &err);
+        answer_all(list, code, err);
     } else {
         run_one_by_one(pawl, list);
         run_one_by_one(pawl, &pawl->parked);
     }
-    if (!has_callers || company.own_max > 0) own_work_failed(pawl, &company, code, &err);
+}
+
+/* Callers by themselves. */
+static void serve_alone(struct pawl *pawl, struct pawl_requests *list)
+{
+    struct company company = {.with_parked = true};
+    struct pawl_error err = {0};
+    enum pawl_code code = try_races(pawl, list, &company, &err);
+    if (code != PAWL_OK) callers_failed(pawl, list, &company, code, &err);
+}
+
+static bool is_own_due(const struct pawl *pawl)
+{
+    int64_t now_boot_ms = pawl->env->boot_ms(pawl->env->self);
+    size_t found;
+    (void)pawl_proof_found(pawl->proof, &found);
+    bool is_due = pawl->has_timers && pawl->next_due_boot_ms <= now_boot_ms;
+    return (is_due || found > 0 || pawl->caused_count > 0) && now_boot_ms >= pawl->no_step_until_boot_ms;
+}
+
+void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_parked)
+{
+    if (with_parked) pawl->is_parked_worth = pawl->parked.count > 0;
+    if (pawl->is_careful || pawl->is_dying) {
+        bool has_callers = list->count > 0;
+        if (has_callers) {
+            serve_alone(pawl, list);
+        } else {
+            serve_parked(pawl);
+        }
+        if (!has_callers || is_own_due(pawl)) run_own_alone(pawl);
+        return;
+    }
+    struct company company = {.own_max = SIZE_MAX, .with_parked = true};
+    struct pawl_error err = {0};
+    enum pawl_code code = try_races(pawl, list, &company, &err);
+    if (code == PAWL_OK) {
+        own_work_done(pawl, &company);
+        return;
+    }
+    callers_failed(pawl, list, &company, code, &err);
+    own_work_failed(pawl, &company, code, &err);
 }

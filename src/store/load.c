@@ -429,10 +429,9 @@ static enum pawl_code give(struct load *load, struct answer *answer, struct pawl
 /* ---- Rows set aside ---------------------------------------------------------------------------
  */
 
-static enum pawl_code set_aside(struct load *load, const struct bad_row *bad,
+static enum pawl_code set_aside(struct pawl_store *store, const struct bad_row *bad,
                                 struct pawl_error *err)
 {
-    struct pawl_store *store = load->store;
     bool is_task = strcmp(bad->table, "task") == 0;
     struct pawl_value key = pawl_int(bad->key);
     struct pawl_value note[] = {pawl_text(pawl_str_of(bad->table)),  key,
@@ -456,10 +455,18 @@ static enum pawl_code set_all_aside(struct load *load, struct pawl_error *err)
 {
     enum pawl_code code = PAWL_OK;
     for (size_t i = 0; i < load->bad.count && code == PAWL_OK; i++) {
-        code = set_aside(load, ((struct bad_row **)load->bad.items)[i], err);
+        code = set_aside(load->store, ((struct bad_row **)load->bad.items)[i], err);
     }
     if (code == PAWL_OK && load->bad.count > 0) code = pawl_db_flush(load->store->db, err);
     return code;
+}
+
+enum pawl_code pawl_store_set_aside(struct pawl_store *store, const char *table, int64_t key,
+                                    struct pawl_str id, const char *reason, struct pawl_error *err)
+{
+    struct bad_row bad = {.table = table, .key = key, .id = id, .raw = PAWL_STR("{}"), .reason = reason};
+    enum pawl_code code = set_aside(store, &bad, err);
+    return code == PAWL_OK ? pawl_db_flush(store->db, err) : code;
 }
 
 enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set,

@@ -52,6 +52,10 @@ enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head
  * quarantine (written at save) and answered as none. */
 enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err);
 
+/* Sets a row of "task" or "continuation" aside, unread, as load does with one that cannot be decoded. */
+enum pawl_code pawl_store_set_aside(struct pawl_store *store, const char *table, int64_t key,
+                                    struct pawl_str id, const char *reason, struct pawl_error *err);
+
 /* Writes what is changed and appended, events excepted. On PostgreSQL it is only sent: what fails shows in the
  * next load or in the commit, which then has committed nothing. */
 enum pawl_code pawl_store_save(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err);
