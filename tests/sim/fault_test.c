@@ -111,6 +111,7 @@ struct life {
     bool is_dead;
     bool has_died; /* and nobody has been answered since */
     bool has_struck;
+    int64_t last_position;
     bool cuts_power;          /* instead of a mere kill */
     bool cuts_power_later;    /* when whoever asked again has been answered */
     char end[TEXT_BYTES_MAX]; /* what the store looks like in the end */
@@ -359,9 +360,24 @@ static void consume(struct life *life)
     /* a read makes no promise: if the power goes after it, a new consumer may be new once more */
     ASK(PAWL_OK, pawl_consumer_read(life->pawl, PAWL_STR("c"), 100, 0, life->keep, &events, &err));
     CHECK(events.count > 10);
+    life->last_position = events.position;
     ASK(PAWL_OK,
         pawl_consumer_acknowledge(life->pawl, PAWL_STR("c"), events.events[4].id, &is_first, &err));
     ASK(PAWL_OK, pawl_consumer_acknowledge_through(life->pawl, PAWL_STR("c"), 3, &err));
+}
+
+/* What was cancelled goes, once all is read. */
+static void remove_old(struct life *life)
+{
+    struct pawl_gc ask = PAWL_GC_INIT;
+    struct pawl_gc_done done;
+    ask.states = 1 << PAWL_TASK_CANCELLED;
+    ASK(PAWL_OK,
+        pawl_consumer_acknowledge_through(life->pawl, PAWL_STR("c"), life->last_position, &err));
+    ASK(PAWL_OK, pawl_gc(life->pawl, &ask, &done, &err));
+    CHECK_TEXT("", done.held_by);
+    ASK(PAWL_OK, pawl_gc(life->pawl, &ask, &done, &err));
+    CHECK_EQ(0, done.removed);
 }
 
 /* ---- What is left of it -------------------------------------------------------------------- */
@@ -374,6 +390,12 @@ static const char *const sums[] = {
     "FROM (SELECT * FROM payload ORDER BY key) p JOIN task t ON t.key = p.key / 16",
     "SELECT group_concat(e.position || ' ' || e.type || ' ' || e.state || ' ' || e.epoch) "
     "FROM (SELECT * FROM event ORDER BY position) e",
+    "SELECT group_concat(id || ' ' || state || ' ' || idempotency_key) FROM tombstone",
+    /* nothing is left of what was removed */
+    "SELECT count(*) FROM payload WHERE key / 16 NOT IN (SELECT key FROM task)",
+    "SELECT count(*) FROM event WHERE task NOT IN (SELECT key FROM task)",
+    "SELECT count(*) FROM dependency WHERE task NOT IN (SELECT key FROM task)",
+    "SELECT count(*) FROM task WHERE id IN (SELECT id FROM tombstone)",
     "SELECT count(*) FROM continuation WHERE remaining >= 0",
     "SELECT cursor FROM consumer",
     "SELECT group_concat(position) FROM acknowledgement",
@@ -436,6 +458,7 @@ static void live(struct life *life, enum fault_kind kind, int64_t at)
     work(life);
     end_tasks(life);
     consume(life);
+    remove_old(life);
     pawl_close(life->pawl);
     life->pawl = NULL;
     pawl_arena_close(life->keep);
