@@ -5,6 +5,8 @@
 #include "stores.h"
 
 #include <pthread.h>
+#include <stdio.h>
+#include <string.h>
 
 static struct pawl_health health(struct lab *lab)
 {
@@ -112,6 +114,79 @@ TEST_EACH_STORE("a tally counts what has happened after a position, by kind")
     CHECK_EQ(start.position + 6, later.position);
     CHECK_EQ(0, tally(lab, later.position).events);
     CHECK_EQ(later.position, tally(lab, later.position).position);
+}
+
+/* ---- The log ---- */
+
+struct lines {
+    char text[16 * 1024];
+    size_t len;
+};
+
+static void keep_line(void *self, enum pawl_log_level level, struct pawl_str line)
+{
+    struct lines *lines = self;
+    (void)level;
+    int more = snprintf(lines->text + lines->len, sizeof lines->text - lines->len, "%.*s\n",
+                        PAWL_STR_ARG(line));
+    if (more > 0 && lines->len + (size_t)more < sizeof lines->text) lines->len += (size_t)more;
+}
+
+static void open_with_log(struct lab *lab, struct lines *lines)
+{
+    struct pawl_options options = lab_options(lab);
+    memset(lines, 0, sizeof *lines);
+    options.log = keep_line;
+    options.log_self = lines;
+    lab->pawl = lab_handle(lab, &options);
+}
+
+#define CHECK_LINE(part) CHECK(strstr(lines.text, (part)) != NULL)
+
+TEST_SQLITE("the log tells of a dropped consumer and of what retention has removed")
+{
+    static struct lines lines;
+    struct pawl_events events;
+    struct pawl_gc ask = PAWL_GC_INIT;
+    struct pawl_gc_done done;
+    open_with_log(lab, &lines);
+    CHECK_OK(pawl_consumer_read(lab->pawl, PAWL_STR("gone"), 1, 0, lab->keep, &events, &lab->err),
+             &lab->err);
+    CHECK_OK(pawl_task_cancel(lab->pawl, lab_add(lab, NEW()), false, NULL, &lab->err), &lab->err);
+    lab_pass(lab, PAWL_CONSUMER_KEPT_MS);
+    CHECK_OK(pawl_gc(lab->pawl, &ask, &done, &lab->err), &lab->err);
+    CHECK_LINE("level=warn event=consumer.dropped consumer=gone behind=3 away_ms=604800000\n");
+    CHECK_LINE("level=info event=retention.slice removed=1 ended=0\n");
+}
+
+TEST_SQLITE("the log tells of a lost lease and of the dead letter it ends in")
+{
+    static struct lines lines;
+    open_with_log(lab, &lines);
+    (void)lab_start(
+        lab, lab_add(lab, NEW(.id = PAWL_STR("t"), .retry.max_retries = PAWL_RETRIES_NONE)), "w");
+    lab_pass(lab, 120 * SECOND_MS);
+    CHECK_LINE("level=warn event=task.recovery_pending task=t ");
+    CHECK_LINE("level=warn event=task.dead_lettered task=t ");
+}
+
+static int64_t slow_boot_ms(void *self)
+{
+    return atomic_fetch_add(&((struct lab_world *)self)->boot_ms, 400);
+}
+
+TEST_SQLITE("the log tells of a slow step, and of a step of the wall clock")
+{
+    static struct lines lines;
+    open_with_log(lab, &lines);
+    (void)lab_add(lab, NEW());
+    CHECK(strstr(lines.text, "step.slow") == NULL);
+    atomic_fetch_add(&lab->world.wall_ms, 3600 * SECOND_MS);
+    (void)lab_add(lab, NEW());
+    CHECK_LINE("event=clock.stepped by_ms=3600000\n");
+    lab->world.env.boot_ms = slow_boot_ms; /* every look at the clock takes a while */
+    (void)lab_add(lab, NEW());
+    CHECK_LINE("level=warn event=step.slow took_ms=");
 }
 
 /* ---- Waiting for commits ---- */
