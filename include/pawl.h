@@ -237,6 +237,7 @@ struct pawl_event {
     struct pawl_str title;
     struct pawl_str correlation_id;
     bool has_gap; /* listeners: events before this one were dropped, because the listener was too slow */
+    bool is_imported; /* it tells of another store's past (pawl import) */
 };
 
 /* Hears of every committed event of this handle's own steps, in order, after the commit and outside every

@@ -45,8 +45,13 @@ static bool has_timers(const struct pawl_cli *cli)
 
 enum pawl_code pawl_cli_open(struct pawl_cli *cli, const struct pawl_options *options)
 {
-    uint32_t takes = cli->arguments.command->takes;
-    bool creates = (takes & PAWL_CREATES_STORE) != 0;
+    return pawl_cli_open_for(cli, options,
+                             (cli->arguments.command->takes & PAWL_CREATES_STORE) != 0);
+}
+
+enum pawl_code pawl_cli_open_for(struct pawl_cli *cli, const struct pawl_options *options,
+                                 bool creates)
+{
     struct pawl_options with = PAWL_OPTIONS_INIT;
     if (options != NULL) with = *options;
     enum pawl_code code =

@@ -28,6 +28,10 @@ int pawl_cli_run(int argc, char **argv);
 enum pawl_code pawl_cli_open(struct pawl_cli *cli,
                              const struct pawl_options *options) PAWL_MUST_USE;
 
+/* The same, and whether a store that is missing is made is said by creates. */
+enum pawl_code pawl_cli_open_for(struct pawl_cli *cli, const struct pawl_options *options,
+                                 bool creates) PAWL_MUST_USE;
+
 /* Prints "pawl: CODE: sentence" of cli->err on standard error and gives the exit status of the
  * code; forgets the error. */
 int pawl_cli_fail(struct pawl_cli *cli);

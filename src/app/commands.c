@@ -272,6 +272,12 @@ static const struct pawl_cli_option top_options[] = {
     {.name = NULL},
 };
 
+static const struct pawl_cli_option import_options[] = {
+    {.name = "dry-run", .help = "report only: nothing is kept"},
+    {.name = "json", .help = "the same as -o json"},
+    {.name = NULL},
+};
+
 static const struct pawl_cli_option worker_run_options[] = {
     {.name = "slots", .letter = 'n', .value = "N", .help = "commands at a time, 1 to 256; else 1"},
     {.name = "lease",
@@ -479,6 +485,16 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "does the same all the time.\n"
      "Room in the file is used again by what comes; --compact gives it back to the file system, in small steps too. "
      "PostgreSQL does that by itself (autovacuum)."},
+    {NULL, "import", pawl_cli_import, "FILE", 1, 1, PAWL_CREATES_STORE,
+     "Bring in the tasks of an older task manager", import_options,
+     "FILE is a store of its JSON form (an object of tasks by their ids) or of its SQLite form "
+     "(schemas 1 to 3). It is only read; end the program that uses it first. All of its tasks are "
+     "brought in, or none: every record that cannot be read is named with the reason, and so is "
+     "each value that became something else. The same file is imported once.\n"
+     "Ids, instants, results, metadata, dependencies, checkpoints and history stay. A task that was "
+     "RUNNING is queued again with one retry charged; one that ran elsewhere (execution_mode "
+     "remote) becomes RECOVERY_PENDING and waits for `pawl task resolve`.\n"
+     "It is one transaction: whoever else uses the store meanwhile waits, and is told BUSY after 5s."},
     {NULL, "version", pawl_cli_version, "", 0, 0, 0, "Print the version, and that of SQLite", NULL,
      NULL},
     {NULL, "completion", pawl_cli_completion, "bash|zsh|fish", 1, 1, 0,

@@ -103,6 +103,7 @@ int pawl_cli_events(struct pawl_cli *cli);
 int pawl_cli_gc(struct pawl_cli *cli);
 int pawl_cli_doctor(struct pawl_cli *cli);
 int pawl_cli_top(struct pawl_cli *cli);
+int pawl_cli_import(struct pawl_cli *cli);
 int pawl_cli_version(struct pawl_cli *cli);
 int pawl_cli_completion(struct pawl_cli *cli);
 int pawl_cli_help(struct pawl_cli *cli);

@@ -188,6 +188,7 @@ void pawl_show_event_json(struct pawl_json_writer *w, const struct pawl_event *e
     pawl_json_put_member_int64(w, "duration_ms", event->duration_ms);
     pawl_show_text(w, "actor", event->actor);
     pawl_show_text(w, "cause", event->cause);
+    if (event->is_imported) pawl_json_put_member_bool(w, "imported", true);
     pawl_show_text(w, "detail", event->detail);
     pawl_show_text(w, "title", event->title);
     pawl_show_text(w, "correlation_id", event->correlation_id);

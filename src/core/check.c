@@ -107,7 +107,7 @@ static enum pawl_code check_new_id(struct pawl_str id, struct pawl_error *err)
     return pawl_error_set(err, PAWL_INVALID, "id: ids that end in -attempt-N are reserved");
 }
 
-static bool is_correlation_id(struct pawl_str id)
+bool pawl_correlation_id_is(struct pawl_str id)
 {
     enum { CORRELATION_ID_BYTES_MAX = 128 };
     if (id.len == 0 || id.len > CORRELATION_ID_BYTES_MAX) return false;
@@ -202,7 +202,7 @@ static enum pawl_code check_metadata(struct pawl_str text, struct pawl_arena *sc
     const struct pawl_json *named = pawl_json_member(root, PAWL_STR("correlation_id"));
     if (named == NULL || named->kind == PAWL_JSON_NULL) return PAWL_OK;
     struct pawl_str id = none;
-    if (pawl_json_text(named, scratch, &id) && is_correlation_id(id)) {
+    if (pawl_json_text(named, scratch, &id) && pawl_correlation_id_is(id)) {
         *correlation_id = id;
         return PAWL_OK;
     }
@@ -225,7 +225,7 @@ static enum pawl_code check_fields(const struct pawl_task_new *ask, struct pawl_
     if (code == PAWL_OK) code = check_json("input", ask->input, PAWL_PAYLOAD_BYTES_MAX, scratch, err);
     if (code == PAWL_OK && ask->correlation_id.len > 0) {
         member->correlation_id = ask->correlation_id;
-        if (!is_correlation_id(ask->correlation_id)) {
+        if (!pawl_correlation_id_is(ask->correlation_id)) {
             code = pawl_error_set(err, PAWL_INVALID,
                                   "correlation_id: at most 128 letters, digits and . _ : -");
         }
@@ -389,7 +389,7 @@ enum pawl_code pawl_check_create(const struct pawl_task_new *asks, size_t count,
     for (size_t i = 0; members != NULL && i < count && code == PAWL_OK; i++) {
         struct pawl_member *member = &members[i];
         member->ask = &asks[i];
-        member->correlation_id = is_correlation_id(correlation_id) ? correlation_id : none;
+        member->correlation_id = pawl_correlation_id_is(correlation_id) ? correlation_id : none;
         code = check_fields(&asks[i], scratch, member, err);
         if (code == PAWL_OK) {
             code = check_dependencies(&asks[i], i, count, &ids, scratch, member, err);
@@ -560,6 +560,7 @@ static enum pawl_code check_own(const struct pawl_command *command, struct pawl_
     case PAWL_COMMAND_RETAIN: /* by its one caller */
     case PAWL_COMMAND_COMPACT:
     case PAWL_COMMAND_STOPPED:
+    case PAWL_COMMAND_IMPORT: /* its source has checked it */
     case PAWL_COMMAND_DUE:
     case PAWL_COMMAND_CONTINUE:
     case PAWL_COMMAND_RECOVER:

@@ -22,6 +22,9 @@ enum pawl_code pawl_check_command(const struct pawl_command *command, struct paw
 enum pawl_code pawl_check_queue_name(struct pawl_str name, struct pawl_error *err);
 enum pawl_code pawl_check_retry(const struct pawl_retry *retry, struct pawl_error *err);
 
+/* Whether a text may be a correlation id. */
+bool pawl_correlation_id_is(struct pawl_str id);
+
 /* The title a task is shown with: the given one trimmed, else the start of the goal. */
 struct pawl_str pawl_title_derive(struct pawl_str title, struct pawl_str goal,
                                   struct pawl_arena *arena);

@@ -4,7 +4,7 @@
 #define PAWL_CORE_COMMAND_H
 
 #include "base/arena.h"
-#include "core/task/task.h"
+#include "core/task/event.h"
 
 enum pawl_command_kind {
     PAWL_COMMAND_CREATE = 1,
@@ -30,6 +30,7 @@ enum pawl_command_kind {
     PAWL_COMMAND_ACKNOWLEDGE_THROUGH,
     PAWL_COMMAND_RETAIN, /* the engine's too */
     PAWL_COMMAND_COMPACT,
+    PAWL_COMMAND_IMPORT, /* one piece of a transaction of any size, see engine/import.h */
     /* of the engine itself */
     PAWL_COMMAND_DUE,      /* number = task key */
     PAWL_COMMAND_CONTINUE, /* number = continuation key */
@@ -43,6 +44,58 @@ struct pawl_member {
     struct pawl_str correlation_id; /* the call's, the metadata's or the handle's; empty = made from the id */
     int64_t body_digest;
     const int32_t *member_of;       /* for each dependency: index in the batch, or -1 */
+};
+
+/* ---- A task of another store, decoded ---- */
+
+struct pawl_import_event { /* of its history; oldest first */
+    enum pawl_event_type type;
+    int64_t sequence;
+    int64_t at_ms;
+    enum pawl_task_state state;
+    int64_t epoch;
+    double progress;
+    int32_t retries;
+    int64_t next_retry_at_ms;
+    int64_t duration_ms;
+    struct pawl_str note; /* the whole detail */
+};
+
+struct pawl_import_checkpoint { /* oldest first */
+    int32_t step;
+    int64_t at_ms;
+    struct pawl_str state;
+};
+
+struct pawl_import_task {
+    struct pawl_str id;
+    enum pawl_task_state state; /* as it was there; RUNNING is handed back */
+    bool is_remote;             /* what became of a RUNNING one is not known */
+    struct pawl_str title;      /* as it will be shown */
+    struct pawl_str goal;
+    struct pawl_str metadata;
+    struct pawl_str correlation_id;
+    struct pawl_str result;
+    struct pawl_str error;
+    struct pawl_str owner;      /* who held it, or held it last */
+    struct pawl_str note;       /* for the event of the import: where it comes from */
+    int32_t priority;
+    int32_t retries;
+    int32_t max_retries;
+    double progress;
+    int64_t version;
+    int64_t epoch;
+    int64_t created_at_ms;      /* 0 = the time of import */
+    int64_t updated_at_ms;      /* likewise */
+    int64_t run_at_ms;          /* a deferral, in calendar time; 0 = none */
+    const struct pawl_str *depends_on;
+    size_t depends_on_count;
+    const struct pawl_import_checkpoint *checkpoints;
+    size_t checkpoint_count;
+    const struct pawl_import_event *events;
+    size_t event_count;
+    int64_t sequence;           /* the highest there */
+    bool is_taken;              /* answer: the store has a task with this id */
 };
 
 struct pawl_worker_about { /* who claims, for display */
@@ -122,6 +175,11 @@ struct pawl_command {
             struct pawl_str note; /* ALIVE, UNKNOWN */
         } recover;
         const struct pawl_redrive *redrive;
+        struct {
+            const struct pawl_import_row *file; /* of the first piece; NULL after it */
+            struct pawl_import_task *tasks;
+            size_t count;
+        } import;
         const struct pawl_queue_set *queue_set;
         struct {
             struct pawl_str consumer;

@@ -67,6 +67,11 @@ enum {
      * read. */
     PAWL_OPTIONS_BYTES_MAX = 4096,
 
+    /* A piece of an import: few enough that the rows of its dependencies fit in a step, many enough that a piece's
+     * round trips to PostgreSQL do not count. */
+    PAWL_IMPORT_TASKS_AT_ONCE = 200,
+    PAWL_IMPORT_BYTES_AT_ONCE = 4 * 1024 * 1024,
+
     PAWL_CLAIM_QUEUES_MAX = 256, /* names of one claim: each is one walk of the ready index */
 
     /* A claim's answer stops growing here: it is held whole in memory on its way out. At least one task is

@@ -31,6 +31,7 @@ enum pawl_look {
     PAWL_LOOK_CHECKPOINT,    /* number = task        struct pawl_checkpoint_row: the latest */
     PAWL_LOOK_EVENT,         /* number = position    struct pawl_event_row */
     PAWL_LOOK_ACK,           /* number = consumer key, after = position; int64_t, the position */
+    PAWL_LOOK_IMPORT,        /* text = digest        struct pawl_import_row */
     PAWL_LOOK_CURSOR_MIN,    /*                      struct pawl_consumer_row: the one with the lowest cursor */
     PAWL_LOOK_TOMBSTONE_ID,  /* text = id            struct pawl_tombstone_row */
     PAWL_LOOK_TOMBSTONE_KEY, /* text = idempotency   struct pawl_tombstone_row */

@@ -30,6 +30,7 @@ static pawl_rule *const rules[] = {
     [PAWL_COMMAND_ACKNOWLEDGE_THROUGH] = pawl_rule_acknowledge_through,
     [PAWL_COMMAND_RETAIN] = pawl_rule_retain,
     [PAWL_COMMAND_COMPACT] = pawl_rule_compact,
+    [PAWL_COMMAND_IMPORT] = pawl_rule_import,
     [PAWL_COMMAND_DUE] = pawl_rule_due,
     [PAWL_COMMAND_CONTINUE] = pawl_rule_continue,
     [PAWL_COMMAND_RECOVER] = pawl_rule_recover,

@@ -255,6 +255,21 @@ static enum pawl_code on_number(void *self, const struct pawl_db_row *row, struc
     return memory(answer->load, err);
 }
 
+static enum pawl_code on_import(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_import_row *import = pawl_arena_take(answer->load->set->arena, sizeof *import);
+    if (import != NULL) {
+        struct pawl_arena *arena = answer->load->set->arena;
+        *import = (struct pawl_import_row){.digest = pawl_row_text(row, 0, arena),
+                                           .name = pawl_row_text(row, 1, arena),
+                                           .at_ms = pawl_db_int64(row, 2),
+                                           .task_count = pawl_db_int64(row, 3)};
+    }
+    answer->row = import;
+    return memory(answer->load, err);
+}
+
 static enum pawl_code on_late(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
     struct answer *answer = self;
@@ -357,6 +372,8 @@ static struct question question_of(const struct pawl_entry *entry)
     case PAWL_LOOK_ACK:
         return (struct question){
             PAWL_SQL_ACKNOWLEDGEMENT_GET, on_number, false, {number, after}, 2};
+    case PAWL_LOOK_IMPORT:
+        return (struct question){PAWL_SQL_IMPORT_BY_DIGEST, on_import, false, {text}, 1};
     case PAWL_LOOK_CURSOR_MIN:
         return (struct question){PAWL_SQL_CONSUMER_CURSOR_MIN, on_consumer, false, {{0}}, 0};
     case PAWL_LOOK_READY:

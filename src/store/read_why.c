@@ -259,11 +259,9 @@ static enum pawl_code why(struct pawl_reader *reader, struct pawl_str id, struct
             pawl_arena_format(keep, "it is paused since %s", instant(about.row.updated_at_ms).text);
         return PAWL_OK;
     case PAWL_TASK_RECOVERY_PENDING:
-        *out =
-            pawl_arena_format(keep,
-                              "the lease of worker %.*s ended, and what became of its work is not "
-                              "known yet",
-                              PAWL_STR_ARG(about.owner));
+        *out = pawl_arena_format(
+            keep, "the lease%s%.*s ended, and what became of its work is not known yet",
+            about.owner.len > 0 ? " of worker " : "", PAWL_STR_ARG(about.owner));
         return PAWL_OK;
     case PAWL_TASK_COMPLETED:
     case PAWL_TASK_FAILED:

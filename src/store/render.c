@@ -114,11 +114,15 @@ static struct pawl_str detail(const struct pawl_event_row *row,
                               const struct pawl_event_about *about, struct pawl_arena *keep)
 {
     struct pawl_str actor = row->actor.len != 0 ? row->actor : PAWL_STR("an operator");
+    /* of another store's history: its detail is kept whole */
+    if (row->cause == PAWL_CAUSE_IMPORTED && row->note.len != 0) return row->note;
     switch (row->type) {
     case PAWL_EVENT_NONE:
         break;
     case PAWL_EVENT_CREATED:
         return pawl_arena_format(keep, "created%.*s", PAWL_STR_ARG(by(row, "", keep)));
+    case PAWL_EVENT_IMPORTED:
+        return pawl_arena_format(keep, "imported%.*s", PAWL_STR_ARG(by(row, "", keep)));
     case PAWL_EVENT_QUEUED:
         return pawl_arena_format(keep, "queued%.*s%.*s%.*s", PAWL_STR_ARG(by(row, "", keep)),
                                  PAWL_STR_ARG(not_before(row, keep)),
@@ -211,6 +215,7 @@ void pawl_event_render_about(const struct pawl_event_row *row, const struct pawl
         .duration_ms = row->duration_ms,
         .actor = row->actor,
         .cause = pawl_event_cause_text(row->cause),
+        .is_imported = row->cause == PAWL_CAUSE_IMPORTED,
         .detail = one_line(detail(row, about, keep), keep),
         .title = about->title,
         .correlation_id = about->correlation_id,

@@ -268,6 +268,15 @@ static enum pawl_code write_continuation(struct pawl_db *db, const struct pawl_e
     return pawl_db_change(db, PAWL_SQL_CONTINUATION_ADD, values, PAWL_COUNT_OF(values), true, err);
 }
 
+static enum pawl_code write_import(struct pawl_db *db, const struct pawl_entry *entry,
+                                   struct pawl_error *err)
+{
+    const struct pawl_import_row *import = entry->row;
+    struct pawl_value values[] = {pawl_text(import->digest), pawl_text(import->name),
+                                  pawl_int(import->at_ms), pawl_int(import->task_count)};
+    return pawl_db_change(db, PAWL_SQL_IMPORT_ADD, values, PAWL_COUNT_OF(values), true, err);
+}
+
 static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *entry,
                                   struct pawl_error *err)
 {
@@ -285,6 +294,8 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
         return write_consumer(db, entry, err);
     case PAWL_LOOK_CONTINUATION:
         return write_continuation(db, entry, err);
+    case PAWL_LOOK_IMPORT:
+        return write_import(db, entry, err);
     case PAWL_LOOK_TASK_ID:
     case PAWL_LOOK_IDEMPOTENCY:
     case PAWL_LOOK_QUEUE_NAME:

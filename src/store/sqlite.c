@@ -27,7 +27,6 @@
 #include <time.h>
 
 enum {
-    APPLICATION_ID = 0x5061776C, /* "Pawl" */
     SQLITE_VERSION_MIN = 3040000,
     PRAGMA_BYTES_MAX = 64,
     AUTO_VACUUM_INCREMENTAL = 2,
@@ -303,12 +302,11 @@ static void sqlite_checkpoint(struct pawl_db *base, bool all)
     db->log_pages_tried = db->log_pages;
     (void)sqlite3_busy_timeout(db->handle, all ? 0 : LOG_BUSY_MS_MAX);
     /* failure is no error of the step: everything is in the log, and it is tried again */
-    int result = sqlite3_wal_checkpoint_v2(
-        db->handle, NULL,
-        all     ? SQLITE_CHECKPOINT_TRUNCATE
-        : waits ? SQLITE_CHECKPOINT_RESTART
-                : SQLITE_CHECKPOINT_PASSIVE, NULL,
-        NULL);
+    int result = sqlite3_wal_checkpoint_v2(db->handle, NULL,
+                                           all     ? SQLITE_CHECKPOINT_TRUNCATE
+                                           : waits ? SQLITE_CHECKPOINT_RESTART
+                                                   : SQLITE_CHECKPOINT_PASSIVE,
+                                           NULL, NULL);
     (void)sqlite3_busy_timeout(db->handle, BUSY_MS_MAX);
     if (result != SQLITE_OK && (result & 0xFF) != SQLITE_BUSY) {
         pawl_log_write(base->log, PAWL_LOG_WARN, "store.checkpoint_failed",
@@ -463,6 +461,15 @@ static bool has_table(struct sqlite *db, const char *name)
                                          NULL) == SQLITE_OK;
 }
 
+static enum pawl_code refuse_foreign(const char *path, bool has_tasks, struct pawl_error *err)
+{
+    if (!has_tasks) return pawl_error_set(err, PAWL_UNSUPPORTED, "%s is not a Pawl store", path);
+    return pawl_error_set(err, PAWL_UNSUPPORTED,
+                          "%s is not a Pawl store, but has a table of tasks; if it is an older "
+                          "store, `pawl import` reads it",
+                          path);
+}
+
 /* Refuses what is not ours. An empty file passes. */
 static enum pawl_code judge(struct sqlite *db, const struct identity *identity,
                             const struct pawl_db_options *options, struct pawl_error *err)
@@ -473,15 +480,8 @@ static enum pawl_code judge(struct sqlite *db, const struct identity *identity,
         return pawl_error_set(err, PAWL_NOT_FOUND, "%s is empty: there is no store in it yet",
                               path);
     }
-    if (identity->application != APPLICATION_ID) {
-        if (has_table(db, "tasks")) {
-            return pawl_error_set(
-                err, PAWL_UNSUPPORTED,
-                "%s is not a Pawl store, but has a table of tasks; if it is an older "
-                "store, `pawl import` reads it",
-                path);
-        }
-        return pawl_error_set(err, PAWL_UNSUPPORTED, "%s is not a Pawl store", path);
+    if (identity->application != PAWL_SQLITE_APPLICATION_ID) {
+        return refuse_foreign(path, has_table(db, "tasks"), err);
     }
     if (identity->version > PAWL_SCHEMA_COUNT) {
         return pawl_error_set(err, PAWL_UNSUPPORTED,
@@ -532,7 +532,7 @@ static enum pawl_code write_version(struct sqlite *db, int64_t before,
                                 pawl_text(birth->boot_id), pawl_int(birth->clock_offset_ms)};
     struct pawl_value head[] = {pawl_int(birth->now_ms)};
 
-    (void)snprintf(text, sizeof text, "PRAGMA application_id = %d", APPLICATION_ID);
+    (void)snprintf(text, sizeof text, "PRAGMA application_id = %d", PAWL_SQLITE_APPLICATION_ID);
     enum pawl_code code = execute(db, text, err);
     (void)snprintf(text, sizeof text, "PRAGMA user_version = %d", PAWL_SCHEMA_COUNT);
     if (code == PAWL_OK) code = execute(db, text, err);
@@ -633,6 +633,44 @@ static char *path_text(struct pawl_str target, bool has_vfs)
     return path;
 }
 
+/* Whether the file is another program's database, found out without a lock and without leaving
+ * SQLite's files beside it, as any other way of opening one that is in WAL mode does. Through
+ * SQLite all the same: closing a descriptor of our own would drop the locks that this process has
+ * on a store. */
+static bool is_foreign(const char *path, struct identity *identity)
+{
+    sqlite3 *handle = NULL;
+    struct sqlite peek = {.path = NULL};
+    char *name = sqlite3_mprintf("file:%s?immutable=1", path);
+    bool is_plain =
+        name != NULL && strpbrk(path, "%?#") == NULL; /* else the way of all others has to do */
+    bool is_read =
+        is_plain &&
+        sqlite3_open_v2(name, &handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+                        NULL) == SQLITE_OK;
+    peek.handle = handle;
+    is_read =
+        is_read &&
+        read_pragma(&peek, "PRAGMA application_id", &identity->application, NULL) == SQLITE_OK &&
+        read_pragma(&peek, "PRAGMA schema_version", &identity->changes, NULL) == SQLITE_OK;
+    bool has_tasks = is_read && has_table(&peek, "tasks");
+    (void)sqlite3_close(handle); /* takes NULL */
+    sqlite3_free(name);
+    /* a store of ours that is just being made has nothing in the file itself, or all of it */
+    if (!is_read || identity->changes == 0 || identity->application == PAWL_SQLITE_APPLICATION_ID)
+        return false;
+    identity->version = has_tasks;
+    return true;
+}
+
+static enum pawl_code check_foreign(const struct sqlite *db, struct pawl_error *err)
+{
+    struct identity identity = {0};
+    /* twice: the first pages may be on their way into the file right now */
+    if (!is_foreign(db->path, &identity) || !is_foreign(db->path, &identity)) return PAWL_OK;
+    return refuse_foreign(db->path, identity.version != 0, err);
+}
+
 /* Makes the file if it is missing and may be made. */
 static enum pawl_code provide_file(const struct sqlite *db, const struct pawl_db_options *options,
                                    struct pawl_error *err)
@@ -646,6 +684,7 @@ static enum pawl_code provide_file(const struct sqlite *db, const struct pawl_db
     }
     if (options->vfs != NULL) return PAWL_OK;
     enum pawl_code code = pawl_sqlite_file_check(db->path, err);
+    if (code == PAWL_OK && exists != 0) code = check_foreign(db, err);
     if (code == PAWL_OK && exists == 0) code = pawl_sqlite_file_create(db->path, err);
     return code;
 }
@@ -696,6 +735,12 @@ enum pawl_code pawl_sqlite_open(struct pawl_db **out, const struct pawl_db_optio
         if (result != SQLITE_OK) code = fail(db, result, "open", err);
     }
     if (code == PAWL_OK) code = settle(db, options, err);
+    if (code == PAWL_CORRUPT && options->vfs == NULL && pawl_sqlite_file_is_json(path)) {
+        code = pawl_error_set(
+            err, PAWL_UNSUPPORTED,
+            "%s is JSON and not a Pawl store; if it is an older store, `pawl import` reads it",
+            path);
+    }
     if (code != PAWL_OK) {
         sqlite_close(&db->base);
         return code;

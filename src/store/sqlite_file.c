@@ -122,6 +122,16 @@ enum pawl_code pawl_sqlite_file_check(const char *path, struct pawl_error *err)
     return PAWL_OK;
 }
 
+bool pawl_sqlite_file_is_json(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return false;
+    int c = fgetc(file);
+    while (c == ' ' || c == '\t' || c == '\r' || c == '\n') c = fgetc(file);
+    (void)fclose(file); /* read only: nothing can be lost */
+    return c == '{' || c == '[';
+}
+
 enum pawl_code pawl_sqlite_file_create(const char *path, struct pawl_error *err)
 {
     if (mknod(path, S_IFREG | S_IRUSR | S_IWUSR, 0) == 0 || errno == EEXIST) return PAWL_OK;

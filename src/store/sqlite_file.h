@@ -4,6 +4,8 @@
 
 #include "pawl.h"
 
+enum { PAWL_SQLITE_APPLICATION_ID = 0x5061776C }; /* "Pawl" */
+
 /* Whether a file system is shared between machines, so that locks and the shared memory of a
  * write-ahead log are not to be trusted on it: by its number (f_type of statfs), and where that is
  * FUSE, which may be anything, by the type that the mount table names ("fuse.sshfs"; may be NULL).
@@ -19,6 +21,9 @@ const char *pawl_mount_type(char *line, uint64_t device);
  *
  *   fails  PAWL_UNSUPPORTED, PAWL_IO */
 enum pawl_code pawl_sqlite_file_check(const char *path, struct pawl_error *err) PAWL_MUST_USE;
+
+/* Whether a file that is no database begins as JSON does. */
+bool pawl_sqlite_file_is_json(const char *path);
 
 /* Makes an empty file that only its owner can read, if there is none. Never opens it: closing a
  * descriptor would drop the locks that SQLite holds on it in this process.

@@ -603,6 +603,13 @@ WHERE position = ANY (ARRAY(SELECT position
                             ORDER BY sequence
                             LIMIT ?4));
 
+-- name: IMPORT_BY_DIGEST
+-- The primary key.
+SELECT digest, name, at_ms, task_count FROM import WHERE digest = ?1 LIMIT 1;
+
+-- name: IMPORT_ADD
+INSERT INTO import (digest, name, at_ms, task_count) VALUES (?1, ?2, ?3, ?4);
+
 -- name: QUARANTINE_ADD
 -- The first finding stays.
 INSERT INTO quarantine (table_name, row_key, id, raw, reason, seen_at_ms)

@@ -348,6 +348,17 @@ static enum pawl_code write_events(struct pawl_store *store, const struct pawl_a
     return code;
 }
 
+enum pawl_code pawl_store_save_all(struct pawl_store *store, struct pawl_set *set,
+                                   struct pawl_head *head, struct pawl_error *err)
+{
+    struct pawl_append *events = &set->appends[PAWL_APPEND_EVENT];
+    enum pawl_code code = pawl_store_save(store, set, err);
+    if (code == PAWL_OK) code = write_events(store, events, &head->position, err);
+    if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
+    if (code == PAWL_OK) events->count = 0;
+    return code;
+}
+
 /* What others have committed. The newest of it may be in memory alone, if its process died in its sync; a commit
  * of our own syncs the whole log, theirs too. */
 static int64_t committed_by_others(struct pawl_store *store)

@@ -60,6 +60,11 @@ enum pawl_code pawl_store_set_aside(struct pawl_store *store, const char *table,
  * next load or in the commit, which then has committed nothing. */
 enum pawl_code pawl_store_save(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err);
 
+/* The same with the events too, and waited for: then the set may be begun anew within the transaction, which may so
+ * be larger than its memory. */
+enum pawl_code pawl_store_save_all(struct pawl_store *store, struct pawl_set *set, struct pawl_head *head,
+                                   struct pawl_error *err);
+
 /* Gives the set's events their positions, writes them and the head, and commits.
  *
  *   fails  PAWL_UNKNOWN_OUTCOME  it may have been committed; the store has been opened anew if it could be */

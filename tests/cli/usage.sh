@@ -35,6 +35,9 @@ test_that "the pages of the worker commands are as recorded" help_worker
 help_events() { run help events; exits 0; golden help-events.txt; }
 test_that "the page of pawl events is as recorded" help_events
 
+help_import() { run help import; exits 0; golden help-import.txt; }
+test_that "the page of pawl import is as recorded" help_import
+
 help_forms()
 {
     run help task add; exits 0; cp "$folder/out" page

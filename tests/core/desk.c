@@ -173,6 +173,7 @@ static void *answer_of(struct desk *desk, const struct pawl_entry *entry)
     case PAWL_LOOK_FINISHED:
     case PAWL_LOOK_TOMBSTONES:
         return rows_of(desk, NULL, 0, 1);
+    case PAWL_LOOK_IMPORT:
     case PAWL_LOOK_IDEMPOTENCY:
     case PAWL_LOOK_PAYLOAD:
     case PAWL_LOOK_CONSUMER:

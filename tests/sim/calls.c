@@ -155,6 +155,8 @@ static const char *kind_name(enum pawl_command_kind kind)
         return "retain";
     case PAWL_COMMAND_COMPACT:
         return "compact";
+    case PAWL_COMMAND_IMPORT:
+        return "import";
     case PAWL_COMMAND_DUE:
         return "due";
     case PAWL_COMMAND_CONTINUE:

@@ -579,6 +579,7 @@ static const char *judge_type(struct judging *j, int64_t *to)
     case PAWL_EVENT_RESOLVED_CANCELLED:
         *to = PAWL_TASK_CANCELLED;
         return resolved(j, PAWL_TASK_CANCELLED);
+    case PAWL_EVENT_IMPORTED: /* nobody imports here */
     case PAWL_EVENT_NONE:
         break;
     }

@@ -263,6 +263,41 @@ TEST("T-082 an older store is UNSUPPORTED, and the sentence names pawl import")
     lab_close(&lab);
 }
 
+TEST("an older store in WAL mode is refused without a lock, and nothing appears beside it")
+{
+    prepare();
+    sqlite3 *old; /* closed in order: its log is in the file, and gone */
+    CHECK_EQ(SQLITE_OK, sqlite3_open(path(""), &old));
+    CHECK_EQ(SQLITE_OK,
+             sqlite3_exec(old,
+                          "PRAGMA journal_mode = WAL; CREATE TABLE tasks (id TEXT PRIMARY KEY)",
+                          NULL, NULL, NULL));
+    CHECK_EQ(SQLITE_OK, sqlite3_close(old));
+    CHECK_EQ(-1, file_bytes("-wal"));
+    CHECK_CODE(PAWL_UNSUPPORTED, try_open(false));
+    CHECK_CODE(PAWL_UNSUPPORTED, try_open(true));
+    CHECK(strstr(lab.err.text, "pawl import") != NULL);
+    CHECK_EQ(-1, file_bytes("-wal"));
+    CHECK_EQ(-1, file_bytes("-shm"));
+    lab_close(&lab);
+}
+
+TEST("an older store in its JSON form is UNSUPPORTED, and the sentence names pawl import")
+{
+    static const char text[] = " {\"task-1\": {\"id\": \"task-1\"}}";
+    prepare();
+    FILE *file = fopen(path(""), "we");
+    CHECK(file != NULL);
+    CHECK_EQ(strlen(text), fwrite(text, 1, strlen(text), file));
+    CHECK_EQ(0, fclose(file));
+    CHECK_CODE(PAWL_UNSUPPORTED, try_open(false));
+    CHECK_CODE(PAWL_UNSUPPORTED, try_open(true));
+    CHECK(strstr(lab.err.text, "pawl import") != NULL);
+    CHECK_EQ(strlen(text), file_bytes(""));
+    CHECK_EQ(-1, file_bytes("-wal"));
+    lab_close(&lab);
+}
+
 TEST("T-083 a newer schema is UNSUPPORTED, at open and when it appears under an open handle")
 {
     open_lab();

@@ -100,14 +100,18 @@ static struct pawl_str make_id(struct pawl_step *step)
     return (struct pawl_str){text, PAWL_UUID_BYTES_MAX};
 }
 
+int64_t pawl_calendar_at_ms(const struct pawl_step *step, int64_t at_ms)
+{
+    int64_t ahead_ms = step->now_ms - step->wall_ms;
+    bool agrees = ahead_ms >= -CLOCKS_AGREE_MS && ahead_ms <= CLOCKS_AGREE_MS;
+    return at_ms + (agrees ? 0 : ahead_ms);
+}
+
 static int64_t start_of(const struct pawl_step *step, const struct pawl_task_new *ask)
 {
     int64_t at_ms = ask->delay_ms > 0 ? step->now_ms + ask->delay_ms : 0;
     if (ask->run_at_ms != 0) {
-        /* calendar time: carried over to the store's clock, which a step of the wall does not move */
-        int64_t ahead_ms = step->now_ms - step->wall_ms;
-        bool agrees = ahead_ms >= -CLOCKS_AGREE_MS && ahead_ms <= CLOCKS_AGREE_MS;
-        int64_t calendar_ms = ask->run_at_ms + (agrees ? 0 : ahead_ms);
+        int64_t calendar_ms = pawl_calendar_at_ms(step, ask->run_at_ms);
         if (calendar_ms > at_ms) at_ms = calendar_ms;
     }
     return at_ms > step->now_ms ? at_ms : 0;
@@ -159,8 +163,8 @@ static void make_row(struct pawl_step *step, struct making *making)
     pawl_event_add(step, task, PAWL_EVENT_CREATED, PAWL_CAUSE_NONE, ask->actor, none);
 }
 
-static void add_dependency(struct pawl_step *step, struct pawl_task_row *task, size_t number, int64_t on,
-                           struct pawl_str on_id, bool is_open)
+void pawl_dependency_add(struct pawl_step *step, struct pawl_task_row *task, size_t number, int64_t on,
+                         struct pawl_str on_id, bool is_open)
 {
     struct pawl_dependency_row *row = pawl_step_take(step, sizeof *row);
     if (row == NULL) return;
@@ -192,7 +196,7 @@ static enum pawl_code depend_on_gone(struct pawl_step *step, struct pawl_command
             break;
         }
     }
-    add_dependency(step, task, number, gone->key, none, false);
+    pawl_dependency_add(step, task, number, gone->key, none, false);
     return PAWL_OK;
 }
 
@@ -212,7 +216,7 @@ static enum pawl_code make_dependencies(struct pawl_step *step, struct pawl_comm
             continue;
         }
         if (on == NULL) {
-            add_dependency(step, task, i, 0, ask->depends_on[i], true);
+            pawl_dependency_add(step, task, i, 0, ask->depends_on[i], true);
             continue;
         }
         const struct pawl_task_row *found = on->row;
@@ -226,7 +230,7 @@ static enum pawl_code make_dependencies(struct pawl_step *step, struct pawl_comm
         if (is_open && pawl_task_has_ended_badly(found) && ended->key == 0) {
             *ended = (struct ended){found->key, found->id};
         }
-        add_dependency(step, task, i, found->key, none, is_open);
+        pawl_dependency_add(step, task, i, found->key, none, is_open);
     }
     return PAWL_OK;
 }
@@ -250,15 +254,12 @@ void pawl_awaited_found(struct pawl_step *step, struct pawl_task_row *task, cons
     }
 }
 
-/* Those that were waiting for a task with this very id: in the table (the rest by a continuation), and from earlier in this step. */
-static void meet_awaiting(struct pawl_step *step, struct making *making)
+void pawl_awaited_meet(struct pawl_step *step, struct pawl_task_row *task)
 {
-    struct pawl_str id = making->member->ask->id;
-    if (id.len == 0) return;
+    struct pawl_str id = task->id;
     struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_AWAITED, 0, id, 0, 0);
     if (list == NULL || !list->is_loaded) return;
     const struct pawl_rows *rows = list->row;
-    struct pawl_task_row *task = making->entry->row;
     pawl_awaited_found(step, task, rows);
     if (rows->is_cut) {
         (void)pawl_continuation_add(step, &(struct pawl_continuation_row){.kind = PAWL_CONTINUE_AWAITED,
@@ -348,7 +349,7 @@ enum pawl_code pawl_rule_create(struct pawl_step *step, struct pawl_command *com
             code = make_dependencies(step, command, all, &all[i], &ended);
             if (code != PAWL_OK) return code;
             if (step->set.is_full) return PAWL_NO_MEMORY;
-            meet_awaiting(step, &all[i]);
+            if (all[i].member->ask->id.len > 0) pawl_awaited_meet(step, all[i].entry->row);
             settle(step, &all[i], &ended);
         }
         command->out.added[i] = (struct pawl_added){.id = pawl_reply_copy(command, all[i].id), .existed = existed};

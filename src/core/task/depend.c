@@ -84,9 +84,9 @@ static void tell_one(struct pawl_step *step, struct pawl_entry *entry,
                      struct pawl_dependency_row *dependency, const struct pawl_task_row *on)
 {
     const struct pawl_task_row *before = entry->row;
-    if (pawl_task_state_is_terminal(before->state)) return;
+    if (before->state == PAWL_TASK_COMPLETED || before->state == PAWL_TASK_CANCELLED) return;
     if (pawl_task_has_ended_badly(on)) {
-        apply_policy(step, entry, dependency, on);
+        if (!pawl_task_state_is_terminal(before->state)) apply_policy(step, entry, dependency, on);
         return;
     }
     if (on->state != PAWL_TASK_COMPLETED && before->blocked_by != on->key) return;

@@ -29,7 +29,8 @@
     X(RESOLVED_QUEUED,   18, "task_queued",            "recovery_resolved",  true)  \
     X(RESOLVED_COMPLETED,19, "task_completed",         "recovery_resolved",  true)  \
     X(RESOLVED_CANCELLED,20, "task_cancelled",         "recovery_resolved",  true)  \
-    X(RECOVERY_NOTED,    21, "task_updated",           "recovery_noted",     true)
+    X(RECOVERY_NOTED,    21, "task_updated",           "recovery_noted",     true)  \
+    X(IMPORTED,          22, "task_created",           "imported",           true)
 
 enum pawl_event_type {
     PAWL_EVENT_NONE = 0,
@@ -54,7 +55,8 @@ enum pawl_event_type {
     X(REDRIVEN,       11, "redriven") \
     X(CONTROL,        12, "control")  \
     X(PAUSE,          13, "pause")    \
-    X(CANCEL,         14, "cancel")
+    X(CANCEL,         14, "cancel")   \
+    X(IMPORTED,       15, "imported")
 
 enum pawl_event_cause {
 #define X(name, number, text) PAWL_CAUSE_##name = number,

@@ -32,6 +32,7 @@ pawl_rule pawl_rule_acknowledge;
 pawl_rule pawl_rule_acknowledge_through;
 pawl_rule pawl_rule_retain;
 pawl_rule pawl_rule_compact;
+pawl_rule pawl_rule_import;
 pawl_rule pawl_rule_due;
 pawl_rule pawl_rule_continue;
 pawl_rule pawl_rule_recover;
@@ -170,6 +171,17 @@ bool pawl_remains_slice(struct pawl_step *step, int64_t task);
 /* A consumer that has stayed away for long holds back the events of everybody: it is dropped. Returns whether
  * it was. */
 bool pawl_consumer_drop(struct pawl_step *step, const struct pawl_consumer_row *slowest);
+
+/* Joins all that wait for the id of a new task to it: those in the table (the rest by a continuation), and
+ * those from earlier in this step. Its AWAITED look is loaded. */
+void pawl_awaited_meet(struct pawl_step *step, struct pawl_task_row *task);
+
+/* A new dependency of a task; on = 0 awaits a task with the id on_id. An open one is counted. */
+void pawl_dependency_add(struct pawl_step *step, struct pawl_task_row *task, size_t number, int64_t on,
+                         struct pawl_str on_id, bool is_open);
+
+/* A calendar time on the store's clock, which a step of the wall does not move. */
+int64_t pawl_calendar_at_ms(const struct pawl_step *step, int64_t at_ms);
 
 /* A new continuation, due now; returns its key. */
 int64_t pawl_continuation_add(struct pawl_step *step, const struct pawl_continuation_row *row);

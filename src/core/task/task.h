@@ -213,6 +213,14 @@ struct pawl_finished { /* a finished task's place in the order in which they end
     int64_t key;
 };
 
+/* The marker of a file whose tasks have been brought in: it is not done twice. */
+struct pawl_import_row {
+    struct pawl_str digest; /* of its bytes */
+    struct pawl_str name;
+    int64_t at_ms;
+    int64_t task_count;
+};
+
 /* The rank of a task that became ready then: priority first, higher first, then ready time. */
 int64_t pawl_rank_make(int32_t priority, int64_t ready_at_ms);
 /* The ready time in a rank. */
