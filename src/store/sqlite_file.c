@@ -10,10 +10,12 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 enum {
     PATH_BYTES_MAX = 4096,
     MOUNT_LINE_BYTES_MAX = 4 * PATH_BYTES_MAX,
+    LINKS_MAX = 40, /* as the kernel follows */
     FUSE = 0x65735546,
 };
 
@@ -96,16 +98,46 @@ static void cut_to_folder(char *path)
     }
 }
 
-enum pawl_code pawl_sqlite_file_check(const char *path, struct pawl_error *err)
+/* Where a symbolic link leads, in place; true if it is one and its text fits. */
+static bool follow(char where[PATH_BYTES_MAX + 1])
 {
-    char where[PATH_BYTES_MAX + 1];
-    struct stat file;
-    struct statfs system;
+    char link[PATH_BYTES_MAX + 1];
+    ssize_t len = readlink(where, link, sizeof link);
+    if (len <= 0) return false;
+    size_t front = 0; /* of its folder, with the slash */
+    const char *slash = strrchr(where, '/');
+    if (link[0] != '/' && slash != NULL) front = (size_t)(slash + 1 - where);
+    if (front + (size_t)len > PATH_BYTES_MAX) return false;
+    memcpy(where + front, link, (size_t)len);
+    where[front + (size_t)len] = '\0';
+    return true;
+}
+
+/* The place that a path names, though nothing may be there yet: links are followed, so that a file
+ * made through one that leads nowhere is made by us and not by SQLite, which would let everybody
+ * read it. */
+static enum pawl_code find_place(const char *path, char where[PATH_BYTES_MAX + 1],
+                                 struct pawl_error *err)
+{
     size_t len = strlen(path);
     if (len == 0 || len > PATH_BYTES_MAX) {
         return pawl_error_set(err, PAWL_INVALID, "a path has 1 to %d bytes", PATH_BYTES_MAX);
     }
     memcpy(where, path, len + 1);
+    for (int links = 0; follow(where); links++) {
+        if (links == LINKS_MAX)
+            return pawl_error_set(err, PAWL_IO, "%s: %s", path, strerror(ELOOP));
+    }
+    return PAWL_OK;
+}
+
+enum pawl_code pawl_sqlite_file_check(const char *path, struct pawl_error *err)
+{
+    char where[PATH_BYTES_MAX + 1];
+    struct stat file;
+    struct statfs system;
+    enum pawl_code code = find_place(path, where, err);
+    if (code != PAWL_OK) return code;
     if (stat(where, &file) != 0 && errno == ENOENT) cut_to_folder(where);
     if (stat(where, &file) != 0 || statfs(where, &system) != 0) {
         return pawl_error_set(err, PAWL_IO, "%s: %s", where, strerror(errno));
@@ -134,6 +166,9 @@ bool pawl_sqlite_file_is_json(const char *path)
 
 enum pawl_code pawl_sqlite_file_create(const char *path, struct pawl_error *err)
 {
-    if (mknod(path, S_IFREG | S_IRUSR | S_IWUSR, 0) == 0 || errno == EEXIST) return PAWL_OK;
+    char where[PATH_BYTES_MAX + 1];
+    enum pawl_code code = find_place(path, where, err);
+    if (code != PAWL_OK) return code;
+    if (mknod(where, S_IFREG | S_IRUSR | S_IWUSR, 0) == 0 || errno == EEXIST) return PAWL_OK;
     return pawl_error_set(err, PAWL_IO, "%s cannot be created: %s", path, strerror(errno));
 }

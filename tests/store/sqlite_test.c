@@ -97,6 +97,39 @@ TEST("a new file is the owner's alone, in WAL mode, and marked as ours")
     lab_close(&lab);
 }
 
+TEST("a store made through a link that leads nowhere is for its owner only, where the link leads")
+{
+    struct stat status;
+    char to[LAB_PATH_BYTES_MAX + 16];
+    const mode_t mask = umask(022);
+    const char *const folders[] = {"", lab.folder}; /* of the second link: beside it, and in full */
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        prepare();
+        (void)snprintf(to, sizeof to, "%s%sreal.db", folders[i], i == 0 ? "" : "/");
+        CHECK_EQ(0, symlink("next.db", lab.target));
+        (void)snprintf(lab.target, sizeof lab.target, "%.400s/next.db", lab.folder);
+        CHECK_EQ(0, symlink(to, lab.target));
+        (void)snprintf(lab.target, sizeof lab.target, "%.400s/store.db", lab.folder);
+        CHECK_OK(lab_store(&lab, false, &lab.store), &lab.err);
+        (void)snprintf(to, sizeof to, "%.400s/real.db", lab.folder);
+        CHECK_EQ(0, lstat(to, &status));
+        CHECK(S_ISREG(status.st_mode));
+        CHECK_EQ(0600, status.st_mode & 0777);
+        lab_close(&lab);
+    }
+    (void)umask(mask);
+}
+
+TEST("a path whose links go round in a circle is IO")
+{
+    struct pawl_store *store = NULL;
+    prepare();
+    CHECK_EQ(0, symlink("store.db", lab.target));
+    CHECK_CODE(PAWL_IO, lab_store(&lab, false, &store));
+    CHECK(store == NULL);
+    lab_close(&lab);
+}
+
 TEST("the path of a store is absolute, and names that mean more to SQLite are plain files")
 {
     static const char *const names[] = {":memory:", "file:x?mode=memory", "a b"};
