@@ -23,9 +23,9 @@ static void sqlite_target(struct lab *lab)
 }
 
 const struct lab_kind lab_kinds[] = {
-    {"", sqlite_target, NULL},
+    {"", NULL, sqlite_target, NULL},
 #if PAWL_POSTGRES
-    {" (postgres)", postgres_target, postgres_remove},
+    {" (postgres)", postgres_need, postgres_target, postgres_remove},
 #endif
 };
 const size_t lab_kind_count = COUNT_OF(lab_kinds);
@@ -80,6 +80,7 @@ void lab_prepare(struct lab *lab, const struct lab_kind *kind)
 {
     const char *where = getenv("TMPDIR");
     *lab = (struct lab){.kind = kind};
+    if (kind->need != NULL) kind->need(); /* before there is anything to remove */
     (void)snprintf(lab->folder, sizeof lab->folder, "%.400s/pawl-test-XXXXXX",
                    where == NULL ? "/tmp" : where);
     CHECK(mkdtemp(lab->folder) != NULL);
@@ -271,7 +272,8 @@ struct pawl_task_row *lab_put_task(struct lab *lab, int64_t key, int64_t queue)
 
 void lab_put_queue(struct lab *lab, int64_t key, const char *name)
 {
-    struct pawl_queue_row row = {.key = key, .name = pawl_arena_copy(lab->arena, pawl_str_of(name))};
+    struct pawl_queue_row row = {.key = key,
+                                 .name = pawl_arena_copy(lab->arena, pawl_str_of(name))};
     pawl_set_put(&lab->set, PAWL_LOOK_QUEUE, key, (struct pawl_str){0}, 0, LAB_TAKE(lab, row));
 }
 

@@ -20,9 +20,9 @@ enum {
 struct lab;
 
 struct lab_kind {
-    const char *label; /* behind the test's name; "" for the first */
-    void (*target)(
-        struct lab *lab); /* writes lab->target of a store that does not exist yet; may skip */
+    const char *label;               /* behind the test's name; "" for the first */
+    void (*need)(void);              /* skips the test if this kind cannot be had; NULL = it can */
+    void (*target)(struct lab *lab); /* writes lab->target of a store that does not exist yet */
     void (*remove)(struct lab *lab); /* what is not in the folder; NULL = nothing */
 };
 extern const struct lab_kind lab_kinds[];

@@ -33,12 +33,17 @@ static void make_target(struct lab *lab, const char *uri)
     CHECK(len > 0 && (size_t)len < sizeof lab->target);
 }
 
+void postgres_need(void)
+{
+    (void)server_uri();
+}
+
 void postgres_target(struct lab *lab)
 {
     make_target(lab, server_uri());
 }
 
-const struct lab_kind postgres_kind = {"", postgres_target, postgres_remove};
+const struct lab_kind postgres_kind = {"", postgres_need, postgres_target, postgres_remove};
 
 void postgres_side_open(struct postgres_side *side, const char *target)
 {

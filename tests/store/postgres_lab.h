@@ -15,6 +15,7 @@
 /* For tests of PostgreSQL alone. lab_kinds has this kind too. */
 extern const struct lab_kind postgres_kind;
 /* The target names a schema that does not exist yet. */
+void postgres_need(void);
 void postgres_target(struct lab *lab);
 /* Drops the schema. */
 void postgres_remove(struct lab *lab);
