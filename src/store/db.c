@@ -59,6 +59,11 @@ enum pawl_code pawl_db_change(struct pawl_db *db, enum pawl_statement statement,
     return pawl_db_ask(db, &ask, err);
 }
 
+enum pawl_code pawl_db_cut(struct pawl_db *db, struct pawl_error *err)
+{
+    return db->driver->cut == NULL ? PAWL_OK : db->driver->cut(db, err);
+}
+
 enum pawl_code pawl_db_flush(struct pawl_db *db, struct pawl_error *err)
 {
     return db->driver->flush(db, err);

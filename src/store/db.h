@@ -4,7 +4,10 @@
  *
  * Statements are sent and answered in order. SQLite runs a statement when it is sent; PostgreSQL
  * gathers what is sent and asks it all in one round trip at the flush. So code is written once:
- * send all that does not depend on each other, flush, look at what came.
+ * send all that does not depend on each other, flush, look at what came. And send what is alike in
+ * a row: asks of the same statement that follow each other are one statement to PostgreSQL (`many`
+ * in statements.sql); so they must not be about the same row, unless a cut or a flush is between
+ * them.
  *
  *   threads   a connection belongs to one thread at a time
  *   errors    after any failure but those of begin the transaction has to be rolled back
@@ -184,6 +187,9 @@ enum pawl_code pawl_db_change(struct pawl_db *db, enum pawl_statement statement,
                               const struct pawl_value *values, size_t count, bool expects_one,
                               struct pawl_error *err) PAWL_MUST_USE;
 
+/* What is sent from here on goes apart from what was sent before. */
+enum pawl_code pawl_db_cut(struct pawl_db *db, struct pawl_error *err) PAWL_MUST_USE;
+
 /* Waits until all that was sent has been answered and delivered. */
 enum pawl_code pawl_db_flush(struct pawl_db *db, struct pawl_error *err) PAWL_MUST_USE;
 
@@ -232,20 +238,21 @@ struct pawl_db_driver {
     /* The path of the file; empty on PostgreSQL. Borrowed until close. */
     struct pawl_str (*path)(const struct pawl_db *db);
 
-    /* SQLite only, else NULL: moves the log into the file if it has grown long. */
     /* How large the store is. On PostgreSQL without a log. */
     enum pawl_code (*file)(struct pawl_db *db, struct pawl_db_file *out, struct pawl_error *err);
     /* Gives free pages of the file back to the file system; within a write transaction. NULL where there is
      * no file. */
     enum pawl_code (*compact)(struct pawl_db *db, const struct pawl_compacting *asked, struct pawl_error *err);
-    /* A number that changes with every commit of another connection, and not with our own; NULL where a
-     * commit that can be seen is on disk. */
+    /* A number that changes with every commit of another connection, and not with our own; NULL
+     * where a commit that can be seen is on disk. */
     int64_t (*others)(struct pawl_db *db);
-    /* all: whatever its length, and the log's file becomes empty */
+    /* SQLite only, else NULL: moves the log into the file if it has grown long; all: whatever its
+     * length, and the log's file becomes empty. */
     void (*checkpoint)(struct pawl_db *db, bool all);
 
-    /* PostgreSQL only, else NULL: the database's clock, read in a statement of its own (flushes);
-     * and the bell of other processes' commits (pawl_store_bell_fd). */
+    /* PostgreSQL only, else NULL: see pawl_db_cut; the database's clock, read in a statement of its
+     * own (flushes); and the bell of other processes' commits (pawl_store_bell_fd). */
+    enum pawl_code (*cut)(struct pawl_db *db, struct pawl_error *err);
     enum pawl_code (*clock)(struct pawl_db *db, int64_t *now_ms, struct pawl_error *err);
     int (*bell_fd)(const struct pawl_db *db);
     bool (*bell_drain)(struct pawl_db *db);

@@ -31,6 +31,7 @@
     X(getlength)                \
     X(getvalue)                 \
     X(isBusy)                   \
+    X(nfields)                  \
     X(notifies)                 \
     X(ntuples)                  \
     X(pipelineSync)             \

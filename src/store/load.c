@@ -1,9 +1,9 @@
 /* Answers what a set wants.
  *
- * Each wanted entry becomes one statement. All are sent, then flushed, so that the number of round
- * trips to PostgreSQL does not grow with their number; only then are the entries answered, since
- * rows may come at any time between. Rows that came along with another look are entered, and the
- * set keeps its own where it has them: they may be newer.
+ * Each wanted entry becomes one ask. All are sent, those of one look after each other, then
+ * flushed, so that the number of round trips to PostgreSQL does not grow with their number; only
+ * then are the entries answered, since rows may come at any time between. Rows that came along with
+ * another look are entered, and the set keeps its own where it has them: they may be newer.
  *
  * A row that cannot be read is set aside: a note goes to `quarantine`, and the row is taken out of
  * the indexes by which claims and timers would meet it again. Its task is answered as none; all
@@ -16,6 +16,7 @@
 #include "store/rows.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct load {
@@ -486,6 +487,19 @@ enum pawl_code pawl_store_set_aside(struct pawl_store *store, const char *table,
     return code == PAWL_OK ? pawl_db_flush(store->db, err) : code;
 }
 
+/* By look, then number or text: asks of one statement follow each other, and rows are locked in the
+ * same order by all steps. */
+static int by_look(const void *one, const void *other)
+{
+    const struct pawl_entry *a = *(struct pawl_entry *const *)one;
+    const struct pawl_entry *b = *(struct pawl_entry *const *)other;
+    if (a->look != b->look) return a->look < b->look ? -1 : 1;
+    if (a->number != b->number) return a->number < b->number ? -1 : 1;
+    int order = pawl_str_compare(a->text, b->text);
+    if (order != 0 || a->after == b->after) return order;
+    return a->after < b->after ? -1 : 1;
+}
+
 enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set,
                                struct pawl_error *err)
 {
@@ -497,6 +511,7 @@ enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set,
 
     struct answer *answers = pawl_arena_take_array(set->arena, count, sizeof *answers);
     if (answers == NULL) return memory(&load, err);
+    if (count > 1) qsort(wanted, count, sizeof(struct pawl_entry *), by_look);
     enum pawl_code code = PAWL_OK;
     for (size_t i = 0; i < count && code == PAWL_OK; i++) {
         answers[i] = (struct answer){.load = &load, .entry = wanted[i]};

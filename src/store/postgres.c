@@ -196,6 +196,12 @@ static enum pawl_code postgres_ask(struct pawl_db *base, const struct pawl_db_as
     return told(db, pawl_link_ask(&db->link, question, err));
 }
 
+static enum pawl_code postgres_cut(struct pawl_db *base, struct pawl_error *err)
+{
+    struct postgres *db = postgres_of(base);
+    return told(db, pawl_link_cut(&db->link, err));
+}
+
 static enum pawl_code postgres_flush(struct pawl_db *base, struct pawl_error *err)
 {
     struct postgres *db = postgres_of(base);
@@ -421,6 +427,7 @@ static enum pawl_code postgres_file(struct pawl_db *base, struct pawl_db_file *o
 static const struct pawl_db_driver postgres_driver = {
     .is_postgres = true,
     .ask = postgres_ask,
+    .cut = postgres_cut,
     .flush = postgres_flush,
     .begin = postgres_begin,
     .commit = postgres_commit,

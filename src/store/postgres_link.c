@@ -5,23 +5,21 @@
  * libpq is used without blocking: while we still write, the server may already answer, and whoever
  * does not read then waits for ever once both sides' buffers are full.
  *
- * Values go as binary: int8, float8, text, bytea, by their numbers in PREPARE, so that the server
- * takes none of them for something else. A NULL at the first use leaves its type to the server,
- * which finds it in the column it is for; the tests compare. */
+ * Values go as binary (postgres_bundle.h): int8, float8, text, bytea, by their numbers in PREPARE,
+ * so that the server takes none of them for something else. A NULL at the first use leaves its type
+ * to the server, which finds it in the column it is for; the tests compare. */
 #include "store/postgres_link.h"
 
 #include "base/array.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/number.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Of pg_type.dat; these never change. */
-enum { OID_BYTEA = 17, OID_INT8 = 20, OID_TEXT = 25, OID_FLOAT8 = 701 };
 
 enum { PREPARED_NOT = 0, PREPARED_SENT, PREPARED_DONE };
 
@@ -30,6 +28,8 @@ enum {
 
     /* What comes unasked is little; a server that floods us is not listened to for ever. */
     READS_MAX = 64,
+
+    NAME_BYTES_MAX = 63, /* as long as a prepared statement's may be */
 };
 
 enum op_kind { OP_PREPARE, OP_ASK, OP_SYNC };
@@ -37,10 +37,16 @@ enum op_kind { OP_PREPARE, OP_ASK, OP_SYNC };
 struct pawl_link_op {
     enum op_kind kind;
     enum pawl_statement statement;
-    pawl_on_row *on_row;
-    void *self;
+    bool is_many; /* rows say in their last column whose they are, from 1 */
     bool expects_one;
     bool is_hint; /* nobody waits for what becomes of it */
+    size_t count; /* of asks, whose askers follow each other */
+    size_t first_asker;
+};
+
+struct pawl_link_asker {
+    pawl_on_row *on_row;
+    void *self;
 };
 
 /* ---- What went wrong ------------------------------------------------------------------------ */
@@ -103,6 +109,13 @@ enum pawl_code pawl_link_lost(struct pawl_link *link, struct pawl_error *err)
     return pawl_error_set(err, PAWL_BUSY, "lost PostgreSQL: %.*s", PAWL_STR_ARG(why));
 }
 
+/* Nothing is awaited and nothing is to be sent. */
+static void forget_all(struct pawl_link *link)
+{
+    link->op_first = link->op_count = link->asker_count = 0;
+    pawl_bundle_reset(&link->bundle);
+}
+
 /* The connection is gone, and with it all that was awaited. The first failure keeps its sentence.
  */
 static void lose(struct pawl_link *link, struct pawl_error *err)
@@ -112,7 +125,7 @@ static void lose(struct pawl_link *link, struct pawl_error *err)
         link->is_race = true;
     }
     link->is_lost = true;
-    link->op_first = link->op_count = 0;
+    forget_all(link);
 }
 
 static const struct fault *note_fault(struct pawl_link *link, const PGresult *result)
@@ -166,12 +179,15 @@ static bool wait_for_answer(struct pawl_link *link)
 static void take_rows(struct pawl_link *link, const struct pawl_link_op *op, PGresult *result,
                       struct pawl_error *err)
 {
-    if (op->on_row == NULL) return;
     int count = link->pq->ntuples(result);
+    int32_t column = link->pq->nfields(result) - 1;
     struct pawl_db_row row = {.db = link->db, .of = result};
     for (int i = 0; i < count && link->code == PAWL_OK; i++) {
         row.number = i;
-        link->code = op->on_row(op->self, &row, err);
+        size_t number = op->is_many ? (size_t)pawl_db_int64(&row, column) : 1;
+        pawl_assert(number >= 1 && number <= op->count);
+        const struct pawl_link_asker *asker = &link->askers[op->first_asker + number - 1];
+        if (asker->on_row != NULL) link->code = asker->on_row(asker->self, &row, err);
     }
 }
 
@@ -181,7 +197,10 @@ static void check_done(struct pawl_link *link, const struct pawl_link_op *op, PG
 {
     if (link->code != PAWL_OK) return;
     const char *name = pawl_sql_name[op->statement];
-    if (op->expects_one && strcmp(link->pq->cmdTuples(result), "1") != 0) {
+    int64_t changed = 0;
+    struct pawl_str tuples = pawl_str_of(link->pq->cmdTuples(result)); /* "" if it changes no rows */
+    bool is_count = pawl_int64_parse(tuples, 0, INT64_MAX, &changed);
+    if (op->expects_one && (!is_count || changed != (int64_t)op->count)) {
         link->is_race = true;
         link->code = pawl_error_set(err, PAWL_BUSY,
                                     "PostgreSQL, %s: the row has changed since it was read", name);
@@ -201,7 +220,7 @@ static void take_answer(struct pawl_link *link, const struct pawl_link_op *op, P
     bool is_done = status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
     switch (op->kind) {
     case OP_PREPARE:
-        link->prepared[op->statement] = is_done ? PREPARED_DONE : PREPARED_NOT;
+        link->prepared[op->is_many][op->statement] = is_done ? PREPARED_DONE : PREPARED_NOT;
         break;
     case OP_ASK:
         if (status == PGRES_TUPLES_OK) take_rows(link, op, result, err);
@@ -248,7 +267,7 @@ static void collect(struct pawl_link *link, bool waits, struct pawl_error *err)
         }
         link->op_first++;
     }
-    link->op_first = link->op_count = 0;
+    forget_all(link);
 }
 
 /* ---- Questions ------------------------------------------------------------------------------ */
@@ -270,100 +289,100 @@ static void await(struct pawl_link *link, struct pawl_link_op op)
     link->ops[link->op_count++] = op;
 }
 
-/* The values as libpq wants them: parallel arrays, numbers in the order of the network. */
-struct parameters {
-    const char *values[PAWL_LINK_VALUES_MAX];
-    int lengths[PAWL_LINK_VALUES_MAX];
-    int formats[PAWL_LINK_VALUES_MAX];
-    Oid types[PAWL_LINK_VALUES_MAX];
-    uint64_t numbers[PAWL_LINK_VALUES_MAX];
-};
-
-static void put_bytes(struct parameters *p, size_t i, Oid type, const char *bytes, size_t len)
+static enum pawl_code reserve_asker(struct pawl_link *link, struct pawl_error *err)
 {
-    p->values[i] = bytes != NULL ? bytes : ""; /* NULL would be SQL's */
-    p->lengths[i] = (int)len;
-    p->types[i] = type;
+    if (link->asker_count < link->asker_room) return PAWL_OK;
+    size_t room = link->asker_room != 0 ? 2 * link->asker_room : 256;
+    struct pawl_link_asker *askers = realloc(link->askers, room * sizeof *askers);
+    if (askers == NULL) return pawl_error_set(err, PAWL_NO_MEMORY, "no memory for a statement");
+    link->askers = askers;
+    link->asker_room = room;
+    return PAWL_OK;
 }
 
-static void put_value(struct parameters *p, size_t i, const struct pawl_value *value)
+/* Sends the bundle, if there is one. */
+static enum pawl_code send_bundle(struct pawl_link *link, struct pawl_error *err)
 {
-    p->formats[i] = 1; /* binary */
-    switch (value->kind) {
-    case PAWL_VALUE_NULL:
-        p->values[i] = NULL;
-        p->lengths[i] = 0;
-        p->types[i] = 0; /* as the server finds it */
-        return;
-    case PAWL_VALUE_INT64:
-        p->numbers[i] = htobe64((uint64_t)value->is.number);
-        put_bytes(p, i, OID_INT8, (const char *)&p->numbers[i], sizeof p->numbers[i]);
-        return;
-    case PAWL_VALUE_DOUBLE:
-        memcpy(&p->numbers[i], &value->is.real, sizeof p->numbers[i]);
-        p->numbers[i] = htobe64(p->numbers[i]);
-        put_bytes(p, i, OID_FLOAT8, (const char *)&p->numbers[i], sizeof p->numbers[i]);
-        return;
-    case PAWL_VALUE_TEXT:
-        put_bytes(p, i, OID_TEXT, value->is.text.ptr, value->is.text.len);
-        return;
-    case PAWL_VALUE_BLOB:
-        put_bytes(p, i, OID_BYTEA, value->is.text.ptr, value->is.text.len);
-        return;
-    }
-}
-
-static enum pawl_code send_statement(struct pawl_link *link, const struct pawl_db_ask *ask,
-                                     bool is_hint, struct pawl_error *err)
-{
-    pawl_assert(ask->count <= PAWL_LINK_VALUES_MAX);
-    if (link->conn == NULL || link->is_lost) {
-        link->is_race = true;
-        return pawl_link_lost(link, err);
-    }
+    if (link->bundle.count == 0) return PAWL_OK;
     enum pawl_code code = reserve_ops(link, 3, err); /* and the Sync of the flush */
     if (code != PAWL_OK) return code;
 
-    struct parameters p;
-    for (size_t i = 0; i < ask->count; i++) put_value(&p, i, &ask->values[i]);
-
-    enum pawl_statement statement = ask->statement;
-    const char *name = pawl_sql_name[statement];
+    enum pawl_statement statement = link->bundle_statement;
+    bool is_many = link->bundle.count > 1;
+    struct pawl_bundle_parameters p;
+    if (is_many) {
+        pawl_bundle_many(&link->bundle, &p);
+    } else {
+        pawl_bundle_one(&link->bundle, &p);
+    }
+    int width = (int)link->bundle.width;
+    struct pawl_link_op op = {
+        .statement = statement,
+        .is_many = is_many,
+        .is_hint = link->bundle_is_hint,
+        .expects_one = link->bundle_expects_one,
+        .count = (size_t)link->bundle.count,
+        .first_asker = link->asker_count - (size_t)link->bundle.count,
+    };
+    char name[NAME_BYTES_MAX + 1];
+    (void)snprintf(name, sizeof name, "%s%s", pawl_sql_name[statement], is_many ? " many" : "");
     bool is_sent = true;
-    if (link->prepared[statement] == PREPARED_NOT) {
-        is_sent = link->pq->sendPrepare(link->conn, name, pawl_sql_postgres[statement],
-                                        (int)ask->count, p.types) != 0;
+    if (link->prepared[is_many][statement] == PREPARED_NOT) {
+        const char *text = is_many ? pawl_sql_many[statement] : pawl_sql_postgres[statement];
+        is_sent = link->pq->sendPrepare(link->conn, name, text, width, p.types) != 0;
         if (is_sent) {
-            link->prepared[statement] = PREPARED_SENT;
-            await(link, (struct pawl_link_op){
-                            .kind = OP_PREPARE,
-                            .statement = statement,
-                            .is_hint = is_hint,
-                        });
+            link->prepared[is_many][statement] = PREPARED_SENT;
+            op.kind = OP_PREPARE;
+            await(link, op);
         }
     }
-    is_sent =
-        is_sent && link->pq->sendQueryPrepared(link->conn, name, (int)ask->count, p.values,
-                                               p.lengths, p.formats, 1 /* binary rows */) != 0;
+    is_sent = is_sent && link->pq->sendQueryPrepared(link->conn, name, width, p.values, p.lengths,
+                                                     p.formats, 1 /* binary rows */) != 0;
+    pawl_bundle_reset(&link->bundle);
     if (!is_sent) {
         lose(link, err);
         return link->code;
     }
-    await(link, (struct pawl_link_op){
-                    .kind = OP_ASK,
-                    .statement = statement,
-                    .on_row = ask->on_row,
-                    .self = ask->self,
-                    .expects_one = ask->expects_one,
-                    .is_hint = is_hint,
-                });
+    op.kind = OP_ASK;
+    await(link, op);
     return PAWL_OK;
+}
+
+/* Whether an ask may go with those of the bundle. */
+static bool fits(const struct pawl_link *link, const struct pawl_db_ask *ask)
+{
+    return link->bundle_statement == ask->statement && pawl_sql_many[ask->statement] != NULL &&
+           link->bundle_expects_one == ask->expects_one &&
+           link->bundle.count < PAWL_BUNDLE_ASKS_MAX && link->bundle.bytes < PAWL_BUNDLE_BYTES_MAX;
+}
+
+static enum pawl_code add_to_bundle(struct pawl_link *link, const struct pawl_db_ask *ask,
+                                    bool is_hint, struct pawl_error *err)
+{
+    if (link->conn == NULL || link->is_lost) {
+        link->is_race = true;
+        return pawl_link_lost(link, err);
+    }
+    enum pawl_code code = fits(link, ask) ? PAWL_OK : send_bundle(link, err);
+    if (code == PAWL_OK) code = reserve_asker(link, err);
+    if (code == PAWL_OK) code = pawl_bundle_add(&link->bundle, ask->values, ask->count, err);
+    if (code != PAWL_OK) return code;
+    link->askers[link->asker_count++] = (struct pawl_link_asker){ask->on_row, ask->self};
+    link->bundle_statement = ask->statement;
+    link->bundle_expects_one = ask->expects_one;
+    link->bundle_is_hint = is_hint;
+    return pawl_sql_many[ask->statement] == NULL ? send_bundle(link, err) : PAWL_OK;
 }
 
 enum pawl_code pawl_link_ask(struct pawl_link *link, const struct pawl_db_ask *ask,
                              struct pawl_error *err)
 {
-    return send_statement(link, ask, false, err);
+    return add_to_bundle(link, ask, false, err);
+}
+
+enum pawl_code pawl_link_cut(struct pawl_link *link, struct pawl_error *err)
+{
+    return send_bundle(link, err);
 }
 
 /* Ends the pipeline, so that the server answers it. */
@@ -376,6 +395,8 @@ static bool send_sync(struct pawl_link *link)
 
 static enum pawl_code take_all(struct pawl_link *link, struct pawl_error *err)
 {
+    enum pawl_code sent = send_bundle(link, err);
+    if (link->code == PAWL_OK) link->code = sent;
     if (link->op_count != 0) {
         if (send_sync(link)) {
             collect(link, true, err);
@@ -397,13 +418,14 @@ void pawl_link_settle(struct pawl_link *link)
 {
     /* Whoever asked may be gone: after a failure no rows are delivered. */
     if (link->code == PAWL_OK) link->code = PAWL_BUSY;
-    (void)take_all(link, NULL); /* nobody asks */
+    pawl_bundle_reset(&link->bundle); /* nor is it worth to be sent */
+    (void)take_all(link, NULL);       /* nobody asks */
 }
 
 void pawl_link_hint(struct pawl_link *link, enum pawl_statement statement)
 {
     struct pawl_db_ask ask = {.statement = statement};
-    if (send_statement(link, &ask, true, NULL) != PAWL_OK) return;
+    if (add_to_bundle(link, &ask, true, NULL) != PAWL_OK) return;
     if (!send_sync(link)) lose(link, NULL);
 }
 
@@ -587,5 +609,7 @@ void pawl_link_close(struct pawl_link *link)
 {
     if (link->conn != NULL) link->pq->finish(link->conn);
     free(link->ops);
+    free(link->askers);
+    pawl_bundle_free(&link->bundle);
     *link = (struct pawl_link){0};
 }

@@ -1,6 +1,6 @@
 /* One connection to PostgreSQL. Statements go out in pipelines, and their rows come in by callback;
- * each is prepared when it is first sent. What has gone wrong is told in our codes. Knows nothing
- * of steps.
+ * each is prepared when it is first sent. Asks of one statement that follow each other go as one,
+ * if it has a text for many. What has gone wrong is told in our codes. Knows nothing of steps.
  *
  *   threads  one at a time
  *   waits    never for ever: a server that is silent for PAWL_LINK_SILENCE_MS_MAX is given up */
@@ -9,16 +9,15 @@
 
 #include "store/db.h"
 #include "store/libpq.h"
+#include "store/postgres_bundle.h"
 
 enum {
     /* No statement takes so long: lock_timeout (5 s) and statement_timeout (20 s) end it before. */
     PAWL_LINK_SILENCE_MS_MAX = 30 * 1000,
-
-    /* The widest statement writes a task; rows have fewer columns than this. */
-    PAWL_LINK_VALUES_MAX = 64,
 };
 
-struct pawl_link_op; /* something sent whose answer is awaited */
+struct pawl_link_op;    /* something sent whose answer is awaited */
+struct pawl_link_asker; /* who gets the rows of one ask */
 
 struct pawl_link {
     const struct pawl_libpq *pq; /* borrowed; NULL = never opened */
@@ -32,8 +31,15 @@ struct pawl_link {
     size_t op_first;
     size_t op_count;
     size_t op_room;
-    enum pawl_code code;                    /* the first failure since the last flush */
-    unsigned char prepared[PAWL_SQL_COUNT]; /* enum in the .c file */
+    struct pawl_link_asker *askers; /* owned; of all that is awaited, then of the bundle */
+    size_t asker_count;
+    size_t asker_room;
+    struct pawl_bundle bundle; /* what is not sent yet */
+    enum pawl_statement bundle_statement;
+    bool bundle_expects_one;
+    bool bundle_is_hint;
+    enum pawl_code code;                       /* the first failure since the last flush */
+    unsigned char prepared[2][PAWL_SQL_COUNT]; /* for one, for many; enum in the .c file */
 };
 
 /* What a connection finds at its start. */
@@ -67,6 +73,9 @@ bool pawl_link_is_alive(struct pawl_link *link);
 /* As pawl_db_ask. */
 enum pawl_code pawl_link_ask(struct pawl_link *link, const struct pawl_db_ask *ask,
                              struct pawl_error *err) PAWL_MUST_USE;
+
+/* As pawl_db_cut. */
+enum pawl_code pawl_link_cut(struct pawl_link *link, struct pawl_error *err) PAWL_MUST_USE;
 
 /* As pawl_db_flush. is_lost tells whether the connection was lost over it, is_race whether the same
  * transaction may well succeed when it is run again. */

@@ -493,16 +493,37 @@ static enum pawl_code write_append(struct pawl_db *db, enum pawl_append_kind kin
     return PAWL_OK;
 }
 
+/* Asks of one statement follow each other (db.h). */
+enum run { RUN_TASK_ADD, RUN_TASK_SAVE, RUN_TASK_SAVE_INSIDE, RUN_PAYLOAD, RUN_OTHER, RUN_COUNT };
+
+static enum run run_of(const struct pawl_entry *entry)
+{
+    if (entry->look == PAWL_LOOK_PAYLOAD) return RUN_PAYLOAD;
+    if (entry->look != PAWL_LOOK_TASK) return RUN_OTHER;
+    if (!entry->is_stored) return RUN_TASK_ADD;
+    return is_inside(entry->row, entry->saved) ? RUN_TASK_SAVE_INSIDE : RUN_TASK_SAVE;
+}
+
+static enum pawl_code write_run(struct pawl_store *store, const struct pawl_set *set, enum run run,
+                                struct pawl_error *err)
+{
+    enum pawl_code code = PAWL_OK;
+    for (const struct pawl_entry *entry = set->changed; entry != NULL && code == PAWL_OK;
+         entry = entry->next_changed) {
+        if (!entry->is_changed || run_of(entry) != run) continue; /* not changed: undone */
+        store->is_dirty = true;
+        code = write_entry(store->db, entry, err);
+    }
+    return code;
+}
+
 enum pawl_code pawl_store_save(struct pawl_store *store, struct pawl_set *set,
                                struct pawl_error *err)
 {
     enum pawl_code code = PAWL_OK;
     pawl_assert(store->is_begun);
-    for (const struct pawl_entry *entry = set->changed; entry != NULL && code == PAWL_OK;
-         entry = entry->next_changed) {
-        if (!entry->is_changed) continue; /* undone */
-        store->is_dirty = true;
-        code = write_entry(store->db, entry, err);
+    for (int run = 0; run < RUN_COUNT && code == PAWL_OK; run++) {
+        code = write_run(store, set, (enum run)run, err);
     }
     for (int kind = 0; kind < PAWL_APPEND_KIND_COUNT; kind++) {
         const struct pawl_append *append = &set->appends[kind];
@@ -514,6 +535,7 @@ enum pawl_code pawl_store_save(struct pawl_store *store, struct pawl_set *set,
         }
     }
     /* no flush: the next load or the commit answers for it, in one round trip */
+    if (code == PAWL_OK) code = pawl_db_cut(store->db, err);
     if (code == PAWL_OK) pawl_set_saved(set);
     return code;
 }

@@ -1,6 +1,8 @@
 -- Every statement of Pawl. A block is `-- name: X` for both stores, or `-- name: X sqlite` and
 -- `-- name: X postgres`. Parameters are ?1, ?2 ...; whole numbers are bigint, truth is 0 or 1. Above each
--- stands the index that serves it. Column order is a contract (rows.h).
+-- stands the index that serves it. Column order is a contract (rows.h). What a step asks for many rows in a row
+-- is marked `many`, with the types of parameters that are not bigint: PostgreSQL then gets a bundle of asks as
+-- one statement, over arrays (tools/sql_to_c).
 --
 -- First what a step needs: transactions, head, loads by look (load.c), then the writes (save.c).
 
@@ -91,6 +93,7 @@ LIMIT 1;
 -- name: TASK_BY_KEY
 -- task, by its key.
 -- postgres: FOR NO KEY UPDATE
+-- many:
 SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
        lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
        jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
@@ -105,6 +108,7 @@ LIMIT 1;
 -- name: TASK_BY_ID
 -- The unique index of task.id.
 -- postgres: FOR NO KEY UPDATE
+-- many: 1 text
 SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
        lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
        jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
@@ -119,6 +123,7 @@ LIMIT 1;
 -- name: TASK_BY_IDEMPOTENCY
 -- task_idempotency.
 -- postgres: FOR NO KEY UPDATE
+-- many: 1 text
 SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
        lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
        jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
@@ -193,6 +198,7 @@ LIMIT 1;
 
 -- name: WORKER_BY_KEY
 -- worker, by its key.
+-- many:
 SELECT key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted
 FROM worker
 WHERE key = ?1
@@ -200,6 +206,7 @@ LIMIT 1;
 
 -- name: WORKER_BY_ID
 -- The unique index of worker.id.
+-- many: 1 text
 SELECT key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted
 FROM worker
 WHERE id = ?1
@@ -209,6 +216,7 @@ LIMIT 1;
 
 -- name: PAYLOAD_GET
 -- payload, by its key.
+-- many:
 SELECT body
 FROM payload
 WHERE key = ?1
@@ -224,6 +232,7 @@ LIMIT ?2;
 
 -- name: DEPENDENTS
 -- dependency_on, in its order.
+-- many:
 SELECT task, number, on_key, on_id, is_open
 FROM dependency
 WHERE on_key = ?1 AND task > ?2
@@ -232,6 +241,7 @@ LIMIT ?3;
 
 -- name: DEPENDENTS_AWAITED
 -- dependency_awaited.
+-- many: 1 text
 SELECT task, number, on_key, on_id, is_open
 FROM dependency
 WHERE on_id = ?1 AND on_key IS NULL
@@ -240,6 +250,7 @@ LIMIT ?2;
 
 -- name: CHECKPOINT_LATEST
 -- checkpoint_task, from its end.
+-- many:
 SELECT key, task, step, epoch, at_ms, state
 FROM checkpoint
 WHERE task = ?1
@@ -354,6 +365,7 @@ LIMIT 1;
 
 -- name: TOMBSTONE_BY_ID
 -- The unique index of tombstone.id.
+-- many: 1 text
 SELECT key, id, state, finished_at_ms, removed_at_ms, idempotency_key, body_digest
 FROM tombstone
 WHERE id = ?1
@@ -361,6 +373,7 @@ LIMIT 1;
 
 -- name: TOMBSTONE_BY_IDEMPOTENCY
 -- tombstone_idempotency.
+-- many: 1 text
 SELECT key, id, state, finished_at_ms, removed_at_ms, idempotency_key, body_digest
 FROM tombstone
 WHERE idempotency_key = ?1
@@ -377,6 +390,7 @@ LIMIT ?1;
 -- The writes of a step. A task's row is updated only as it was read: state and epoch are named.
 
 -- name: TASK_ADD
+-- many: 2 47 48 49 text, 29 double precision
 INSERT INTO task (key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
                   lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms,
                   delay_ms_max, jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms,
@@ -391,6 +405,7 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?
 
 -- name: TASK_SAVE
 -- task, by its key. All that can change; writes five indexes.
+-- many: 17 double precision
 UPDATE task
 SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_end_at_ms = ?9,
     attempt_end_at_ms = ?10, retries = ?11, recoveries = ?12, crashes_in_row = ?13, ready_at_ms = ?14,
@@ -404,6 +419,7 @@ WHERE key = ?1 AND state = ?2 AND epoch = ?3;
 -- name: TASK_SAVE_INSIDE
 -- task, by its key. When state, rank, due_at_ms, finished_at_ms and blocked_by stay as they are: no index
 -- is touched.
+-- many: 17 double precision
 UPDATE task
 SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_end_at_ms = ?9,
     attempt_end_at_ms = ?10, retries = ?11, recoveries = ?12, crashes_in_row = ?13, ready_at_ms = ?14,
@@ -441,6 +457,7 @@ WHERE key = ?1;
 
 -- name: PAYLOAD_PUT
 -- payload, by its key.
+-- many: 2 text
 INSERT INTO payload (key, body)
 VALUES (?1, ?2)
 ON CONFLICT (key) DO UPDATE SET body = excluded.body;
@@ -524,6 +541,7 @@ ON CONFLICT DO NOTHING;
 DELETE FROM acknowledgement WHERE consumer = ?1 AND position <= ?2;
 
 -- name: EVENT_ADD
+-- many: 14 15 text, 9 double precision
 INSERT INTO event (position, task, sequence, type, at_ms, state, epoch, version, progress, retries, next_retry_at_ms,
                    duration_ms, cause, actor, note)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15);

@@ -51,6 +51,30 @@ holds "a statement marked so is for one store only" gives A 'SELECT 1' 'SELECT 1
 sql '-- name: A' '-- postgres: FOR UPDATE' 'SELECT 1;' '-- name: B' 'SELECT 2;'
 holds "a line may be for the end of one store's text only" gives \
     A 'SELECT 1' 'SELECT 1' 'FOR UPDATE' B 'SELECT 2' 'SELECT 2'
+many_is() # LINE...: the text for many of the first statement
+{
+    to_c || return 1
+    printf '%s\n' "$@" >"$tmp/want"
+    sed -n '/pawl_sql_many\[/,/^};/p' "$tmp/statements.c" | sed -n 's/^        "//p' |
+        sed 's/\\n"$//; s/",$//' >"$tmp/got"
+    diff "$tmp/want" "$tmp/got"
+}
+sql '-- name: A' '-- postgres: FOR UPDATE' '-- many: 1 text' 'SELECT a' 'FROM t' 'WHERE b = ?1 AND c > ?2;'
+holds "a SELECT for many runs for each element, and says whose a row is" many_is \
+    'SELECT found.*, given.number' 'FROM generate_series(1, array_length($1::text[], 1)) AS given (number),' \
+    '     LATERAL (SELECT a' 'FROM t' \
+    'WHERE b = ($1::text[])[given.number] AND c > ($2::bigint[])[given.number]' 'FOR UPDATE) AS found'
+sql '-- name: A' '-- many: 2 double precision' 'UPDATE t' 'SET a = ?2' 'WHERE key = ?1;'
+holds "an UPDATE for many changes a row for each element" many_is \
+    'UPDATE t' 'SET a = ($2::double precision[])[given.number]' \
+    'FROM generate_series(1, array_length($1::bigint[], 1)) AS given (number)' \
+    'WHERE key = ($1::bigint[])[given.number]'
+sql '-- name: A' '-- many:' 'INSERT INTO t (a, b)' 'VALUES (?1, abs(?2))' 'ON CONFLICT DO NOTHING;'
+holds "an INSERT for many adds a row for each element" many_is \
+    'INSERT INTO t (a, b)' 'SELECT ($1::bigint[])[given.number], abs(($2::bigint[])[given.number])' \
+    'FROM generate_series(1, array_length($1::bigint[], 1)) AS given (number)' 'ON CONFLICT DO NOTHING'
+sql '-- name: A' '-- many:' 'DELETE FROM t WHERE a = ?1;'
+bites "a statement that cannot be made for many is refused" to_c
 sql '-- name: A' 'SELECT 1; SELECT 2;'
 bites "two statements under one name are refused" to_c
 sql '-- name: A' 'SELECT ?;'

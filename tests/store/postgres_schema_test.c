@@ -187,13 +187,34 @@ static bool has_plan(const char *sql)
     return false;
 }
 
+/* What is prepared: each statement, and its form for many where it has one. */
+struct prepared {
+    enum pawl_statement statement;
+    const char *sql;
+    char name[64];
+};
+
+/* The next one that has a plan; false after the last. Starts with *at 0. */
+static bool next_prepared(int *at, struct prepared *out)
+{
+    while (*at < 2 * PAWL_SQL_COUNT) {
+        bool is_many = *at % 2 == 1;
+        out->statement = (enum pawl_statement)(*at / 2);
+        out->sql = is_many ? pawl_sql_many[out->statement] : pawl_sql_postgres[out->statement];
+        (void)snprintf(out->name, sizeof out->name, "%s%s", pawl_sql_name[out->statement],
+                       is_many ? " many" : "");
+        ++*at;
+        if (has_plan(out->sql)) return true;
+    }
+    return false;
+}
+
 /* The statement as prepared, its parameters NULL. */
-static const char *execute_text(enum pawl_statement statement)
+static const char *execute_text(const struct prepared *prepared)
 {
     static char text[1024];
-    int32_t count = count_parameters(pawl_sql_postgres[statement]);
-    int len =
-        snprintf(text, sizeof text, "EXPLAIN (COSTS OFF) EXECUTE \"%s\"", pawl_sql_name[statement]);
+    int32_t count = count_parameters(prepared->sql);
+    int len = snprintf(text, sizeof text, "EXPLAIN (COSTS OFF) EXECUTE \"%s\"", prepared->name);
     for (int32_t i = 0; i < count; i++) {
         len += snprintf(text + len, sizeof text - (size_t)len, "%sNULL", i == 0 ? "(" : ", ");
     }
@@ -203,11 +224,10 @@ static const char *execute_text(enum pawl_statement statement)
 
 static void prepare_all(struct postgres_side *side)
 {
-    for (int i = 0; i < PAWL_SQL_COUNT; i++) {
-        if (!has_plan(pawl_sql_postgres[i])) continue;
+    struct prepared prepared;
+    for (int at = 0; next_prepared(&at, &prepared);) {
         static char text[16 * 1024];
-        (void)snprintf(text, sizeof text, "PREPARE \"%s\" AS %s", pawl_sql_name[i],
-                       pawl_sql_postgres[i]);
+        (void)snprintf(text, sizeof text, "PREPARE \"%s\" AS %s", prepared.name, prepared.sql);
         (void)postgres_side_sql(side, text);
     }
     (void)postgres_side_sql(side, "EXECUTE \"SESSION_SET\"('off')");
@@ -216,13 +236,13 @@ static void prepare_all(struct postgres_side *side)
 static void check_plans(struct postgres_side *side)
 {
     static struct lines plan;
-    for (int i = 0; i < PAWL_SQL_COUNT; i++) {
-        if (!has_plan(pawl_sql_postgres[i])) continue;
-        read_lines(side, execute_text((enum pawl_statement)i), &plan);
-        bool is_bounded = is_in(bounded, COUNT_OF(bounded), (enum pawl_statement)i);
+    struct prepared prepared;
+    for (int at = 0; next_prepared(&at, &prepared);) {
+        read_lines(side, execute_text(&prepared), &plan);
+        bool is_bounded = is_in(bounded, COUNT_OF(bounded), prepared.statement);
         const char *where = NULL;
         const char *fault = plan_fault(&plan, is_bounded, &where);
-        if (fault != NULL) FAIL("%s: %s: %s", pawl_sql_name[i], fault, where);
+        if (fault != NULL) FAIL("%s: %s: %s", prepared.name, fault, where);
     }
 }
 
@@ -313,19 +333,21 @@ TEST("the server finds for every parameter the type that it is given")
     lab_open(&lab, &postgres_kind);
     postgres_side_open(&side, lab.target);
     prepare_all(&side);
-    for (int i = 0; i < PAWL_SQL_COUNT; i++) {
-        if (!has_plan(pawl_sql_postgres[i])) continue;
+    struct prepared prepared;
+    for (int at = 0; next_prepared(&at, &prepared);) {
         char text[512];
+        bool is_many = prepared.sql == pawl_sql_many[prepared.statement];
         (void)snprintf(
             text, sizeof text,
             "SELECT type::text FROM pg_prepared_statements, unnest(parameter_types) AS type "
-            "WHERE name = '%s' AND type::text NOT IN ('bigint', 'text', 'bytea', 'double "
-            "precision')",
-            pawl_sql_name[i]);
+            "WHERE name = '%s' AND NOT type::text = ANY (CASE WHEN %s "
+            "THEN '{bigint[],text[],double precision[]}'::text[] "
+            "ELSE '{bigint,text,bytea,double precision}'::text[] END)",
+            prepared.name, is_many ? "true" : "false");
         const char *odd = postgres_side_sql(&side, text);
-        bool is_narrow = is_in(narrow, COUNT_OF(narrow), (enum pawl_statement)i);
+        bool is_narrow = is_in(narrow, COUNT_OF(narrow), prepared.statement);
         if (strcmp(odd, is_narrow ? "integer" : "") != 0) {
-            FAIL("%s: a parameter is %s", pawl_sql_name[i], odd);
+            FAIL("%s: a parameter is %s", prepared.name, odd);
         }
     }
     postgres_side_close(&side);

@@ -310,6 +310,25 @@ TEST("a row that is not as it was read is a lost race, and the whole step with i
     lab_close(&lab);
 }
 
+TEST(
+    "one row among many that is not as it was read is a lost race, and nothing of the step is kept")
+{
+    static struct lab lab;
+    open_lab(&lab);
+    for (int64_t key = 1; key <= 5; key++) add(&lab, key);
+    lab_begin(&lab);
+    for (int64_t key = 1; key <= 5; key++) {
+        struct pawl_entry *entry = lab_look(&lab, PAWL_LOOK_TASK, key, NULL, 0, 0);
+        struct pawl_task_row *task = pawl_set_change(&lab.set, entry);
+        task->epoch = 8;
+        if (key == 3) ((struct pawl_task_row *)entry->saved)->epoch = 7;
+    }
+    CHECK_CODE(PAWL_BUSY, lab_try_commit(&lab));
+    CHECK(pawl_store_was_race(lab.store));
+    CHECK_TEXT("0", postgres_sql(lab.target, "SELECT count(*) FROM task WHERE epoch <> 0"));
+    lab_close(&lab);
+}
+
 /* ---- Connections that die ------------------------------------------------------------------- */
 
 TEST("a connection that was lost while nothing went on is made anew, and nobody notices")

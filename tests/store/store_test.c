@@ -313,6 +313,89 @@ STORE_TEST("a renewal writes inside the row: no index is touched")
     pawl_store_rollback(lab->store);
 }
 
+/* So many that PostgreSQL is asked in more than one bundle; every third row is full of values. */
+enum { MANY = 300 };
+
+static struct pawl_task_row one_of_many(struct lab *lab, int64_t key)
+{
+    struct pawl_task_row row = key % 3 == 0 ? full_task() : lab_task_row(key, QUEUE);
+    row.key = key;
+    row.id = pawl_arena_format(lab->arena, "t-%" PRId64, key);
+    row.idempotency_key =
+        key % 3 == 0 ? pawl_arena_format(lab->arena, "once %" PRId64, key) : (struct pawl_str){0};
+    row.progress = (double)key / 4;
+    return row;
+}
+
+STORE_TEST("many rows of one step are each their own, with their texts and their NULLs")
+{
+    lab_begin(lab);
+    for (int64_t key = 1; key <= MANY; key++) {
+        struct pawl_task_row row = one_of_many(lab, key);
+        put_row(lab, &row);
+        struct pawl_str body = pawl_arena_format(lab->arena, "{\"n\": \"%*d\"}", (int)key, 1);
+        pawl_set_put(&lab->set, PAWL_LOOK_PAYLOAD, key * 16, (struct pawl_str){0}, 0,
+                     LAB_TAKE(lab, body));
+        lab_put_event(lab, key, 1);
+    }
+    lab_commit(lab);
+
+    lab_begin(lab);
+    CHECK_EQ(MANY, lab->head.position);
+    for (int64_t key = MANY + 1; key > 0; key--) { /* the first is of nobody */
+        struct pawl_str id = pawl_arena_format(lab->arena, "t-%" PRId64, key);
+        struct pawl_str once = pawl_arena_format(lab->arena, "once %" PRId64, key);
+        (void)pawl_set_look(&lab->set, PAWL_LOOK_TASK_ID, 0, id, 0, 0);
+        (void)pawl_set_look(&lab->set, PAWL_LOOK_IDEMPOTENCY, 0, once, 0, 0);
+        (void)pawl_set_look(&lab->set, PAWL_LOOK_PAYLOAD, key * 16, (struct pawl_str){0}, 0, 0);
+    }
+    lab_load(lab);
+    for (int64_t key = 1; key <= MANY + 1; key++) {
+        struct pawl_task_row want = one_of_many(lab, key);
+        struct pawl_str once = pawl_arena_format(lab->arena, "once %" PRId64, key);
+        int64_t *by_id = pawl_set_look(&lab->set, PAWL_LOOK_TASK_ID, 0, want.id, 0, 0)->row;
+        int64_t *by_key = pawl_set_look(&lab->set, PAWL_LOOK_IDEMPOTENCY, 0, once, 0, 0)->row;
+        struct pawl_str *body =
+            pawl_set_look(&lab->set, PAWL_LOOK_PAYLOAD, key * 16, (struct pawl_str){0}, 0, 0)->row;
+        if (key > MANY) {
+            CHECK(by_id == NULL && by_key == NULL && body == NULL);
+            break;
+        }
+        CHECK_EQ(key, *by_id);
+        if (key % 3 == 0) CHECK_EQ(key, *by_key);
+        if (key % 3 != 0) CHECK(by_key == NULL);
+        CHECK_EQ(9 + key, body->len);
+        check_same(&want, pawl_set_task(&lab->set, key)->row);
+    }
+    pawl_store_rollback(lab->store);
+}
+
+STORE_TEST("what a step saves twice is written twice")
+{
+    enum { FEW = 5 };
+    lab_begin(lab);
+    for (int64_t key = 1; key <= FEW; key++) {
+        struct pawl_task_row row = one_of_many(lab, key);
+        put_row(lab, &row);
+    }
+    for (int64_t epoch = 1; epoch <= 2; epoch++) {
+        CHECK_OK(pawl_store_save(lab->store, &lab->set, &lab->err), &lab->err);
+        for (int64_t key = 1; key <= FEW; key++) {
+            struct pawl_task_row *row = pawl_set_change(&lab->set, pawl_set_task(&lab->set, key));
+            row->epoch += epoch;
+        }
+    }
+    lab_commit(lab);
+
+    lab_begin(lab);
+    for (int64_t key = 1; key <= FEW; key++) {
+        struct pawl_task_row want = one_of_many(lab, key);
+        want.epoch += 3;
+        check_same(&want, lab_task(lab, key));
+    }
+    pawl_store_rollback(lab->store);
+}
+
 STORE_TEST("a row that is not as it was read is not overwritten")
 {
     lab_begin(lab);
@@ -682,7 +765,8 @@ STORE_TEST("a consumer is added, moves its cursor, and goes with its acknowledge
     lab_commit(lab);
 
     lab_begin(lab);
-    const struct pawl_consumer_row *slowest = lab_look(lab, PAWL_LOOK_CURSOR_MIN, 0, NULL, 0, 0)->row;
+    const struct pawl_consumer_row *slowest =
+        lab_look(lab, PAWL_LOOK_CURSOR_MIN, 0, NULL, 0, 0)->row;
     CHECK_EQ(7, slowest->cursor);
     CHECK_EQ(12, *(int64_t *)lab_look(lab, PAWL_LOOK_ACK, 5, NULL, 12, 0)->row);
     CHECK(lab_look(lab, PAWL_LOOK_ACK, 5, NULL, 13, 0)->row == NULL);
