@@ -285,6 +285,9 @@ struct pawl_options {
     int64_t events_keep_ms;
     bool to_the_end; /* a call returns when all that it caused is through, as long as it goes on; else after 5 s
                         (see continuing) */
+    /* Consumers that have acknowledged nothing for so long, and hold others back, are dropped by the steps of
+     * this handle; 0 = 7 days. Of several handles on a store the shortest counts. */
+    int64_t consumer_keep_ms;
 };
 #define PAWL_OPTIONS_INIT PAWL_INIT_OF(struct pawl_options)
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/str.h"
+#include "core/limits.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -43,6 +44,18 @@ static bool has_timers(const struct pawl_cli *cli)
     return (takes & PAWL_HAS_TIMERS) != 0;
 }
 
+/* Who only passes by does not know how long a consumer may stay away: such commands drop none. */
+static enum pawl_code find_consumer_keep(struct pawl_cli *cli, int64_t *keep_ms)
+{
+    *keep_ms = PAWL_RETAIN_MS_MAX;
+    if ((cli->arguments.command->takes & PAWL_TAKES_KEEP) == 0) return PAWL_OK;
+    *keep_ms = pawl_given_duration_ms(cli, "consumer-keep", 0);
+    if (pawl_given_code(cli) == PAWL_OK && *keep_ms == 0 && pawl_given(cli, "consumer-keep")) {
+        return pawl_error_set(&cli->err, PAWL_INVALID, "consumer-keep: 0 would drop all of them");
+    }
+    return pawl_given_code(cli);
+}
+
 enum pawl_code pawl_cli_open(struct pawl_cli *cli, const struct pawl_options *options)
 {
     return pawl_cli_open_for(cli, options,
@@ -61,6 +74,8 @@ enum pawl_code pawl_cli_open_for(struct pawl_cli *cli, const struct pawl_options
     with.must_exist = !creates;
     with.no_timers = !has_timers(cli);
     with.to_the_end = with.no_timers;
+    code = find_consumer_keep(cli, &with.consumer_keep_ms);
+    if (code != PAWL_OK) return code;
     code = pawl_open(&cli->pawl, &with, &cli->err);
     if (code != PAWL_NOT_FOUND) return code;
     return pawl_error_set(&cli->err, code, "%s; `pawl task add` makes it", cli->err.text);

@@ -68,6 +68,14 @@ static const struct pawl_cli_option watch_options[] = {
     {.name = NULL},
 };
 
+static const struct pawl_cli_option keep_options[] = {
+    {.name = "consumer-keep",
+     .value = "T",
+     .help = "consumers of events that acknowledge nothing for so long, and hold others back, are "
+             "dropped; else 7d"},
+    {.name = NULL},
+};
+
 #define FORCE_HELP "do not ask its holder first: whoever holds the lease has lost it at once"
 #define INPUT_FORMS "JSON, @FILE or - for standard input"
 
@@ -431,7 +439,7 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "A task that is neither DEAD_LETTER nor FAILED is refused.\n" MANY_NOTES},
 
     {"worker", "run", pawl_cli_worker_run, "[QUEUE…] -- COMMAND…", 1, -1,
-     PAWL_CREATES_STORE | PAWL_HAS_TIMERS | PAWL_HEARS_SIGNALS, "Run a command for each task",
+     PAWL_CREATES_STORE | PAWL_HAS_TIMERS | PAWL_HEARS_SIGNALS | PAWL_TAKES_KEEP, "Run a command for each task",
      worker_run_options,
      "The command gets the task as JSON on standard input and in the file named by PAWL_TASK; "
      "also PAWL_TASK_ID, PAWL_QUEUE, PAWL_ATTEMPT, PAWL_EPOCH, PAWL_WORKER_ID and PAWL_DB, with "
@@ -466,7 +474,8 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      PAWL_IS_LIST | PAWL_HEARS_SIGNALS | PAWL_FOLLOWS,
      "Read what has happened", events_options,
      "Events come in the order in which they were committed. A consumer is a name with a position "
-     "that is kept in the store; it moves by --ack and gets each event at least once. While it "
+     "that is kept in the store; it moves by --ack and gets each event at least once. One that "
+     "stays away for a week is dropped by workers and by `pawl gc` (--consumer-keep). While it "
      "follows, what comes due is done too, as by `pawl task wait`."},
     {NULL, "top", pawl_cli_top, "", 0, 0, PAWL_HAS_TIMERS, "Watch what goes on", top_options,
      "Queues, what runs under which lease, and how much was done in the last ten seconds. On a terminal it "
@@ -477,7 +486,7 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "waits for a person or for a worker that does not come, consumers that are far behind, finished tasks that "
      "nobody removes. Takes milliseconds on a store of any size and changes nothing. A finding is an error, a "
      "warning or a note. Exit status 0 says that there are notes at most, 1 that something is wrong."},
-    {NULL, "gc", pawl_cli_gc, "", 0, 0, 0, "Remove what has ended long ago", gc_options,
+    {NULL, "gc", pawl_cli_gc, "", 0, 0, PAWL_TAKES_KEEP, "Remove what has ended long ago", gc_options,
      "A task that has ended goes with its input, result, history, logs and checkpoints. Its id and idempotency key "
      "stay in use for 90 days more, and who depends on it learns how it ended; every other command says that it "
      "was removed. What others wait for stays, and so does what a consumer of events has not passed. It goes "
@@ -517,6 +526,7 @@ void pawl_cli_option_sets(const struct pawl_cli_command *command,
         if ((command->takes & PAWL_TAKES_FENCE) != 0) sets[count++] = fence_options;
         if ((command->takes & PAWL_TAKES_CHANGE) != 0) sets[count++] = change_options;
         if ((command->takes & PAWL_TAKES_WATCH) != 0) sets[count++] = watch_options;
+        if ((command->takes & PAWL_TAKES_KEEP) != 0) sets[count++] = keep_options;
     }
     sets[count++] = pawl_cli_options_common;
     sets[count] = NULL;

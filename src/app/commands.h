@@ -24,6 +24,7 @@ enum {
     PAWL_TAKES_CHANGE = 1 << 0, /* --reason --actor --expected-version */
     PAWL_TAKES_FENCE = 1 << 1,  /* --owner --epoch */
     PAWL_TAKES_WATCH = 1 << 2,  /* -w */
+    PAWL_TAKES_KEEP = 1 << 3,   /* --consumer-keep: it drops consumers, as no other command does */
     /* What is not about options. */
     PAWL_IS_LIST = 1 << 8,       /* prints rows: jsonl where nothing else is asked for */
     PAWL_CREATES_STORE = 1 << 9, /* a store that is missing is made */
@@ -55,7 +56,7 @@ extern const struct pawl_cli_command pawl_cli_commands[];
 extern const struct pawl_cli_group pawl_cli_groups[];
 extern const struct pawl_cli_option pawl_cli_options_common[];
 
-enum { PAWL_OPTION_SETS = 5 };
+enum { PAWL_OPTION_SETS = 6 };
 
 /* The tables a command's options stand in, its own first. The common ones alone for NULL. Fills
  * sets up to a NULL. */

@@ -343,7 +343,8 @@ static void look_at_consumers(struct doctor *doctor, const struct pawl_health *h
                   " events behind and has moved last %.*s ago: it holds back the "
                   "removal of events",
                   PAWL_STR_ARG(consumer->name), consumer->behind, PAWL_STR_ARG(age)),
-             PAWL_STR("Let it catch up; after a week without a word it is dropped"));
+             PAWL_STR("Let it catch up; after a week without a word a worker drops it "
+                      "(--consumer-keep)"));
     }
 }
 

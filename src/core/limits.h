@@ -137,7 +137,7 @@ enum {
 #define PAWL_RANK_TIME_MASK ((INT64_C(1) << PAWL_RANK_TIME_BITS) - 1)
 
 /* Consumers that have acknowledged nothing for so long, and hold others back, are dropped. */
-#define PAWL_CONSUMER_KEPT_MS (INT64_C(7) * 24 * 3600 * 1000)
+#define PAWL_CONSUMER_KEEP_MS_DEFAULT (INT64_C(7) * 24 * 3600 * 1000)
 
 /* Tombstones: by then nobody repeats a call that long ago made the task, nor starts what depends on it. For ever
  * would be a file that grows for ever. */

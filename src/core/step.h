@@ -12,6 +12,7 @@ struct pawl_step {
     uint64_t random[2];      /* state of the step's generator, seeded once a step */
     int64_t next_key;        /* the next row key; all tables share the numbers */
     int64_t lease_ms;        /* default of the handle */
+    int64_t consumer_keep_ms; /* of the handle: how long consumers may stay away */
     int64_t head_position;   /* of the newest committed event */
     int64_t claim_bytes_left; /* what all claims of the step may still load */
     bool can_prove;          /* this engine looks for proof after the commit */

@@ -499,6 +499,7 @@ static enum pawl_code check_options(const struct pawl_options *options, struct p
     }
     enum pawl_code code = check_keep("retain_ms", options->retain_ms, err);
     if (code == PAWL_OK) code = check_keep("events_keep_ms", options->events_keep_ms, err);
+    if (code == PAWL_OK) code = check_keep("consumer_keep_ms", options->consumer_keep_ms, err);
     if (code != PAWL_OK) return code;
     bool is_lease = options->lease_ms == 0 || (options->lease_ms >= PAWL_LEASE_MS_MIN &&
                                                options->lease_ms <= PAWL_LEASE_MS_MAX);
@@ -575,6 +576,8 @@ enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *given, st
     pawl->retain_ms = options->retain_ms;
     pawl->events_keep_ms = options->events_keep_ms;
     pawl->to_the_end = options->to_the_end;
+    pawl->consumer_keep_ms =
+        options->consumer_keep_ms != 0 ? options->consumer_keep_ms : PAWL_CONSUMER_KEEP_MS_DEFAULT;
     pawl->lease_ms = options->lease_ms != 0 ? options->lease_ms : PAWL_LEASE_MS_DEFAULT;
     pawl->on_completed = options->on_completed;
     pawl->on_completed_self = options->on_completed_self;

@@ -71,6 +71,7 @@ struct pawl {
     int64_t lease_ms;
     int64_t retain_ms;             /* 0 = retention is off */
     int64_t events_keep_ms;
+    int64_t consumer_keep_ms;
 
     /* between threads, under lock */
     pthread_mutex_t lock;

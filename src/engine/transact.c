@@ -419,6 +419,7 @@ static enum pawl_code begin(struct transaction *t, struct pawl_error *err)
     t->step.head_position = t->head.position;
     t->step.lease_ms = pawl->lease_ms;
     t->step.can_prove = pawl->has_timers;
+    t->step.consumer_keep_ms = pawl->consumer_keep_ms;
     t->step.claim_bytes_left = PAWL_STEP_CLAIM_BYTES_MAX;
     return PAWL_OK;
 }

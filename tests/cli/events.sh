@@ -91,6 +91,21 @@ consumer_follow()
 }
 test_that "a consumer can follow" consumer_follow
 
+stays_away()
+{
+    # Two events a try: enough for its history to be cut.
+    add --id a --max-retries 170 --retry-delay 0
+    run events --consumer gone -n 1; exits 0
+    run worker run --consumer-keep 0 -- true; refuses 2 INVALID 'consumer-keep: 0 would drop'
+    run worker run --consumer-keep soon -- true; refuses 2 INVALID 'consumer-keep: `soon` is no duration'
+    work --quiet --consumer-keep 1h -- false
+    run events --consumer gone --ack; exits 0; lines $((3 + 2 * 170 + 1))
+    run task resume a; exits 0
+    work --quiet --consumer-keep 1ms -- false
+    says 'event=consumer.dropped consumer=gone '
+}
+test_that "a worker drops the consumers that stay away longer than --consumer-keep" stays_away
+
 unwritten()
 {
     add --id a

@@ -1,5 +1,6 @@
 #include "desk.h"
 
+#include "core/limits.h"
 #include "core/task/rule.h"
 
 #include <string.h>
@@ -21,6 +22,7 @@ void desk_open(struct desk *desk)
     desk->step.random[0] = 7;
     desk->step.next_key = 1000;
     desk->step.lease_ms = 60000;
+    desk->step.consumer_keep_ms = PAWL_CONSUMER_KEEP_MS_DEFAULT;
     desk->step.head_position = 50;
     desk->step.ready_limit = 100;
 }

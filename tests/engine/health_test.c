@@ -153,7 +153,7 @@ TEST_SQLITE("the log tells of a dropped consumer and of what retention has remov
     CHECK_OK(pawl_consumer_read(lab->pawl, PAWL_STR("gone"), 1, 0, lab->keep, &events, &lab->err),
              &lab->err);
     CHECK_OK(pawl_task_cancel(lab->pawl, lab_add(lab, NEW()), false, NULL, &lab->err), &lab->err);
-    lab_pass(lab, PAWL_CONSUMER_KEPT_MS);
+    lab_pass(lab, PAWL_CONSUMER_KEEP_MS_DEFAULT);
     CHECK_OK(pawl_gc(lab->pawl, &ask, &done, &lab->err), &lab->err);
     CHECK_LINE("level=warn event=consumer.dropped consumer=gone behind=3 away_ms=604800000\n");
     CHECK_LINE("level=info event=retention.slice removed=1 ended=0\n");

@@ -242,9 +242,39 @@ TEST_SQLITE(
     check_ok(lab,
              pawl_consumer_read(lab->pawl, PAWL_STR("gone"), 10, 0, lab->keep, &events, &lab->err));
     complete(lab, id);
-    lab_pass(lab, PAWL_CONSUMER_KEPT_MS - 1);
+    lab_pass(lab, PAWL_CONSUMER_KEEP_MS_DEFAULT - 1);
     CHECK_EQ(0, gc(lab, GC(.older_than_ms = 0)).removed);
     lab_pass(lab, 1);
+    CHECK_EQ(1, gc(lab, GC(.older_than_ms = 0)).removed);
+    CHECK_EQ(0, count(lab, "consumer"));
+}
+
+TEST_SQLITE("B7 how long a consumer may stay away is an option, up to for ever")
+{
+    struct pawl_events events;
+    lab_open(lab);
+    struct pawl_options options = lab_options(lab);
+    options.consumer_keep_ms = -1;
+    struct pawl *none = NULL;
+    CHECK_SAYS(PAWL_INVALID, "consumer_keep_ms: -1", pawl_open(&none, &options, &lab->err));
+    options.consumer_keep_ms = PAWL_RETAIN_MS_MAX + 1;
+    CHECK_SAYS(PAWL_INVALID, "consumer_keep_ms: ", pawl_open(&none, &options, &lab->err));
+    options.consumer_keep_ms = 2 * PAWL_CONSUMER_KEEP_MS_DEFAULT;
+    pawl_close(lab->pawl);
+    lab->pawl = lab_handle(lab, &options);
+    check_ok(lab,
+             pawl_consumer_read(lab->pawl, PAWL_STR("gone"), 10, 0, lab->keep, &events, &lab->err));
+    complete(lab, lab_add(lab, NEW()));
+    lab_pass(lab, 2 * PAWL_CONSUMER_KEEP_MS_DEFAULT - 1);
+    CHECK_EQ(0, gc(lab, GC(.older_than_ms = 0)).removed);
+    CHECK_EQ(1, count(lab, "consumer"));
+    options.consumer_keep_ms = PAWL_RETAIN_MS_MAX;
+    struct pawl *forever = lab_handle(lab, &options);
+    lab_pass(lab, 1);
+    struct pawl_gc_done done;
+    check_ok(lab, pawl_gc(forever, GC(.older_than_ms = 0), &done, &lab->err));
+    CHECK_TEXT("gone", done.held_by);
+    pawl_close(forever);
     CHECK_EQ(1, gc(lab, GC(.older_than_ms = 0)).removed);
     CHECK_EQ(0, count(lab, "consumer"));
 }

@@ -232,7 +232,7 @@ static bool redrive_slice(struct pawl_step *step, struct pawl_continuation_row *
 bool pawl_consumer_drop(struct pawl_step *step, const struct pawl_consumer_row *slowest)
 {
     int64_t away_ms = step->now_ms - slowest->seen_at_ms;
-    if (away_ms < PAWL_CONSUMER_KEPT_MS) return false;
+    if (away_ms < step->consumer_keep_ms) return false;
     if (slowest->cursor >= step->head_position) return false; /* it has read everything */
     struct pawl_entry *entry =
         pawl_set_look(&step->set, PAWL_LOOK_CONSUMER, 0, slowest->name, 0, 0);
