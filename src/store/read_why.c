@@ -90,6 +90,32 @@ static struct pawl_str why_finished(const struct pawl_task_row *task, struct paw
                              at.text, task->retries);
 }
 
+/* What ends the hold of a worker, with or without it. */
+struct hold_end {
+    int64_t at_ms;
+    const char *passed; /* before the instant */
+    const char *then;   /* when somebody looks */
+};
+
+/* The one that comes first; of several at the same instant the one that a step looks at first. A
+ * request to pause is never forced, so its deadline ends nothing. */
+static struct hold_end first_end(const struct pawl_task_row *task)
+{
+    bool is_cancelled = task->control == PAWL_CONTROL_CANCEL;
+    const struct hold_end ends[] = {
+        {is_cancelled ? task->control_deadline_at_ms : 0, "the deadline for that was",
+         "it is cancelled"},
+        {task->attempt_end_at_ms, "the attempt timed out at", "the attempt is failed"},
+        {task->lease_end_at_ms, "its lease ended at", "it is taken back"},
+    };
+    struct hold_end first = {0};
+    for (size_t i = 0; i < PAWL_COUNT_OF(ends); i++) {
+        if (ends[i].at_ms == 0) continue;
+        if (first.at_ms == 0 || ends[i].at_ms < first.at_ms) first = ends[i];
+    }
+    return first;
+}
+
 static enum pawl_code why_running(struct pawl_reader *reader, const struct pawl_task_about *about,
                                   struct pawl_arena *keep, struct pawl_str *out,
                                   struct pawl_error *err)
@@ -100,19 +126,20 @@ static enum pawl_code why_running(struct pawl_reader *reader, const struct pawl_
         [PAWL_CONTROL_CANCEL] = ", and has been asked to cancel",
     };
     const struct pawl_task_row *task = &about->row;
+    struct hold_end first = first_end(task);
     bool is_over = false;
-    enum pawl_code code = has_passed(reader, task->lease_end_at_ms, &is_over, err);
+    enum pawl_code code = has_passed(reader, first.at_ms, &is_over, err);
     if (code != PAWL_OK) return code;
-    struct instant_text end = instant(task->lease_end_at_ms);
     if (is_over) {
-        *out =
-            pawl_arena_format(keep,
-                              "worker %.*s was at attempt %" PRId32 " of %" PRId32
-                              "%s; its lease ended at %s; it is taken back when " WHEN_TIMERS_RUN,
-                              PAWL_STR_ARG(about->owner), task->retries + 1,
-                              task->retry.max_retries + 1, requests[task->control], end.text);
+        *out = pawl_arena_format(keep,
+                                 "worker %.*s was at attempt %" PRId32 " of %" PRId32
+                                 "%s; %s %s; %s when " WHEN_TIMERS_RUN,
+                                 PAWL_STR_ARG(about->owner), task->retries + 1,
+                                 task->retry.max_retries + 1, requests[task->control], first.passed,
+                                 instant(first.at_ms).text, first.then);
         return PAWL_OK;
     }
+    struct instant_text end = instant(task->lease_end_at_ms);
     *out = pawl_arena_format(
         keep, "worker %.*s is at attempt %" PRId32 " of %" PRId32 ", under a lease until %s%s",
         PAWL_STR_ARG(about->owner), task->retries + 1, task->retry.max_retries + 1, end.text,

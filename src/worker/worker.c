@@ -44,13 +44,15 @@ enum {
 
 enum phase { FREE, WORKING, REPORTING };
 
-enum reason { /* to stop a command; the later beats the earlier where both come */
-              STOP_NONE,
-              STOP_DRAIN,
-              STOP_TIMEOUT,
-              STOP_PAUSE,
-              STOP_CANCEL,
-              STOP_LOST,
+/* Why a command is told to stop. The first that comes stays, since the command has had its SIGTERM for
+ * it; only a lost lease takes the place of another, because then nothing may be said of the task. */
+enum reason {
+    STOP_NONE,
+    STOP_DRAIN,
+    STOP_TIMEOUT,
+    STOP_PAUSE,
+    STOP_CANCEL,
+    STOP_LOST,
 };
 
 struct slot {

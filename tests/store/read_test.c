@@ -1616,6 +1616,24 @@ STORE_TEST("why says of what has come due that it waits for somebody who runs ti
     (void)put_deferred(lab, 103, QUEUE, past_ms);
     put_deferred(lab, 104, QUEUE, past_ms)->retries = 2;
     (void)put_deferred(lab, 105, QUEUE, future_ms);
+    struct pawl_task_row *cancelled = put_task(lab, 106, QUEUE, PAWL_TASK_RUNNING);
+    cancelled->lease_end_at_ms = future_ms;
+    cancelled->control = PAWL_CONTROL_CANCEL;
+    cancelled->control_deadline_at_ms = past_ms;
+    struct pawl_task_row *timed = put_task(lab, 107, QUEUE, PAWL_TASK_RUNNING);
+    timed->lease_end_at_ms = future_ms;
+    timed->timeout_ms = 1000;
+    timed->attempt_end_at_ms = past_ms;
+    struct pawl_task_row *paused = put_task(lab, 108, QUEUE, PAWL_TASK_RUNNING);
+    paused->lease_end_at_ms = future_ms;
+    paused->control = PAWL_CONTROL_PAUSE;
+    paused->control_deadline_at_ms = past_ms;
+    struct pawl_task_row *all = put_task(lab, 109, QUEUE, PAWL_TASK_RUNNING);
+    all->lease_end_at_ms = past_ms;
+    all->timeout_ms = 1000;
+    all->attempt_end_at_ms = past_ms - 1;
+    all->control = PAWL_CONTROL_CANCEL;
+    all->control_deadline_at_ms = past_ms - 1;
     lab_commit(lab);
 
     desk_open(&desk, lab);
@@ -1637,6 +1655,21 @@ STORE_TEST("why says of what has come due that it waits for somebody who runs ti
               "it becomes ready when a worker, or another program that runs timers, opens the "
               "store");
     check_why(&desk, "t-105", "it is deferred until 2100-01-01T00:00:00.000Z");
+    check_why(&desk, "t-106",
+              "worker w-1 was at attempt 1 of 4, and has been asked to cancel; the deadline for "
+              "that was 2020-01-01T00:00:00.000Z; it is cancelled when a worker, or another "
+              "program that runs timers, opens the store");
+    check_why(&desk, "t-107",
+              "worker w-1 was at attempt 1 of 4; the attempt timed out at "
+              "2020-01-01T00:00:00.000Z; the attempt is failed when a worker, or another program "
+              "that runs timers, opens the store");
+    check_why(&desk, "t-108",
+              "worker w-1 is at attempt 1 of 4, under a lease until 2100-01-01T00:00:00.000Z, and "
+              "has been asked to pause");
+    check_why(&desk, "t-109",
+              "worker w-1 was at attempt 1 of 4, and has been asked to cancel; the deadline for "
+              "that was 2019-12-31T23:59:59.999Z; it is cancelled when a worker, or another "
+              "program that runs timers, opens the store");
     desk_close(&desk);
 }
 
