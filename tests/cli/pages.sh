@@ -60,7 +60,7 @@ pages_are_clean()
         run help $group --man; exits 0
         ! grep -qP '[^\x00-\x7F]' "$folder/out" || complain "not plain ASCII"
         # Pages that are not installed yet cannot be found.
-        ! mandoc -T lint -W style "$folder/out" | grep -v 'referenced manual not found' || complain "mandoc complains"
+        ! mandoc -T lint -W style <"$folder/out" | grep -v 'referenced manual not found' || complain "mandoc complains"
     done
 }
 test_that "mandoc finds nothing to complain of in the manual pages" pages_are_clean
