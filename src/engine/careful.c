@@ -3,10 +3,10 @@
 #include "base/str.h"
 #include "base/uuid.h"
 #include "core/limits.h"
+#include "engine/ofd.h"
 #include "engine/place.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,16 +55,6 @@ void pawl_careful_close(struct pawl_careful *careful)
     free(careful);
 }
 
-static bool lock(int fd, bool is_question)
-{
-    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int got;
-    do {
-        got = fcntl(fd, is_question ? F_OFD_GETLK : F_OFD_SETLK, &range);
-    } while (got != 0 && errno == EINTR);
-    return got == 0 && (!is_question || range.l_type == F_UNLCK);
-}
-
 /* ---- Signs of life ---- */
 
 static bool leave_sign(struct pawl_careful *careful, int64_t now_boot_ms)
@@ -79,7 +69,7 @@ static bool leave_sign(struct pawl_careful *careful, int64_t now_boot_ms)
     careful->sign_fd =
         openat(careful->folder_fd, careful->sign, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (careful->sign_fd < 0) return false;
-    return lock(careful->sign_fd, false) && write(careful->sign_fd, text, (size_t)len) == len;
+    return pawl_ofd_lock(careful->sign_fd, 0, 0, false) == 0 && write(careful->sign_fd, text, (size_t)len) == len;
 }
 
 /* When the engine of a sign began; INT64_MIN if that was on another boot, or is not said. */
@@ -106,7 +96,8 @@ static int count_dead(const struct pawl_careful *careful, int64_t now_boot_ms)
         if (strncmp(entry->d_name, prefix, (size_t)prefix_len) != 0) continue;
         int fd = openat(careful->folder_fd, entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0) continue;
-        if (lock(fd, true)) {
+        bool is_alive;
+        if (pawl_ofd_look(fd, &is_alive) == 0 && !is_alive) {
             bool is_recent = began_boot_ms(careful, fd) > now_boot_ms - PAWL_CAREFUL_MS;
             count += is_recent ? 1 : 0;
             if (!is_recent) (void)unlinkat(careful->folder_fd, entry->d_name, 0);
@@ -146,7 +137,7 @@ enum pawl_mark pawl_careful_mark(struct pawl_careful *careful, char kind, int64_
     (void)snprintf(careful->mark, sizeof careful->mark, "trying-%s-%c%" PRId64, careful->store_id, kind, key);
     int fd = openat(careful->folder_fd, careful->mark, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return PAWL_MARK_MADE; /* a full disk is no reason to stand still */
-    if (!lock(fd, false)) {
+    if (pawl_ofd_lock(fd, 0, 0, false) != 0) {
         (void)close(fd);
         return PAWL_MARK_HELD;
     }

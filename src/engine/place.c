@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/uuid.h"
+#include "engine/ofd.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -147,16 +148,6 @@ enum pawl_code pawl_place_open(struct pawl_place *place, struct pawl_str db_path
 
 /* ---- Locks ---- */
 
-static int lock(int fd, int how, struct flock *range)
-{
-    int got;
-    *range = (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    do {
-        got = fcntl(fd, how, range);
-    } while (got != 0 && errno == EINTR);
-    return got;
-}
-
 /* Whether the path still names the open file. */
 static bool is_named(int fd, const char *path)
 {
@@ -171,7 +162,6 @@ enum pawl_code pawl_place_take(const struct pawl_place *place, struct pawl_str t
 {
     char name[NAME_BYTES_MAX + 1];
     char path[PAWL_PLACE_PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
-    struct flock range;
     make_name(task_id, epoch, name);
     if (!make_path(place, name, path, sizeof path)) {
         return pawl_error_set(err, PAWL_IO, "%s: is too long a name", place->folder);
@@ -179,21 +169,19 @@ enum pawl_code pawl_place_take(const struct pawl_place *place, struct pawl_str t
     for (int takes = 0; takes < TAKES_MAX; takes++) {
         int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0) return io_error(err, "open", path);
-        bool is_taken = lock(fd, F_OFD_SETLK, &range) == 0;
-        if (is_taken && is_named(fd, path)) {
+        int fault = pawl_ofd_lock(fd, 0, 0, false);
+        if (fault == 0 && is_named(fd, path)) {
             *out = fd;
             return PAWL_OK;
         }
-        bool is_held = !is_taken && (errno == EAGAIN || errno == EACCES);
-        if (is_held) {
-            (void)pawl_error_set(err, PAWL_CONFLICT,
-                                 "task %.*s is being worked on under epoch %lld already",
-                                 PAWL_STR_ARG(task_id), (long long)epoch);
-        } else if (!is_taken) {
-            (void)io_error(err, "lock", path);
+        (void)close(fd); /* nothing was written */
+        if (fault == EAGAIN || fault == EACCES) {
+            return pawl_error_set(err, PAWL_CONFLICT,
+                                  "task %.*s is being worked on under epoch %lld already",
+                                  PAWL_STR_ARG(task_id), (long long)epoch);
         }
-        (void)close(fd);
-        if (!is_taken) return is_held ? PAWL_CONFLICT : PAWL_IO;
+        errno = fault;
+        if (fault != 0) return io_error(err, "lock", path);
     }
     return pawl_error_set(err, PAWL_IO, "%s is removed again and again", path);
 }
@@ -201,12 +189,13 @@ enum pawl_code pawl_place_take(const struct pawl_place *place, struct pawl_str t
 /* What stands in the way of a lock on the open file: PAWL_FINDING_STOPPED if nothing does. */
 static enum pawl_finding find_holder(int fd, const char *path, struct pawl_error *err)
 {
-    struct flock range;
-    if (lock(fd, F_OFD_GETLK, &range) != 0) {
+    bool is_held;
+    errno = pawl_ofd_look(fd, &is_held);
+    if (errno != 0) {
         (void)io_error(err, "look at the lock of", path);
         return PAWL_FINDING_UNKNOWN;
     }
-    return range.l_type == F_UNLCK ? PAWL_FINDING_STOPPED : PAWL_FINDING_ALIVE;
+    return is_held ? PAWL_FINDING_ALIVE : PAWL_FINDING_STOPPED;
 }
 
 enum pawl_finding pawl_place_find(const struct pawl_place *place, struct pawl_str task_id,

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "engine/ofd.h"
 #include "engine/env.h"
 
 #include <dlfcn.h>
@@ -44,24 +45,13 @@ struct pawl_turn {
     enum waiting waiting;
 };
 
-/* One lock of one byte. Returns 0 or an errno. */
-static int lock_byte(int fd, int how, short kind, off_t byte)
+/* The turnstile: 0, then 1, give back 0. Returns 0 or an errno. */
+static int pass_turnstile(int fd, bool waits)
 {
-    struct flock range = {.l_type = kind, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
-    int got;
-    do {
-        got = fcntl(fd, how, &range);
-    } while (got != 0 && errno == EINTR);
-    return got == 0 ? 0 : errno;
-}
-
-/* The turnstile: 0, then 1, give back 0. Blocking if `how` says so. */
-static int pass_turnstile(int fd, int how)
-{
-    int fault = lock_byte(fd, how, F_WRLCK, QUEUE_BYTE);
+    int fault = pawl_ofd_lock(fd, QUEUE_BYTE, 1, waits);
     if (fault != 0) return fault;
-    fault = lock_byte(fd, how, F_WRLCK, TURN_BYTE);
-    (void)lock_byte(fd, F_OFD_SETLK, F_UNLCK, QUEUE_BYTE); /* unlocking cannot be refused */
+    fault = pawl_ofd_lock(fd, TURN_BYTE, 1, waits);
+    pawl_ofd_unlock(fd, QUEUE_BYTE, 1);
     return fault;
 }
 
@@ -81,7 +71,7 @@ static void *wait_for_turns(void *argument)
         while (turn->waiting != WAITING_FOR_TURN) (void)pthread_cond_wait(&turn->asked, &turn->lock);
         pthread_cleanup_pop(1);
 
-        int fault = pass_turnstile(turn->fd, F_OFD_SETLKW);
+        int fault = pass_turnstile(turn->fd, true);
 
         int could_cancel;
         (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &could_cancel);
@@ -227,7 +217,7 @@ static enum pawl_code take_by_trying(struct pawl_turn *turn, int64_t wait_ms)
 {
     const struct timespec pause = {.tv_nsec = 500000};
     for (int64_t tries = wait_ms * 2; tries > 0; tries--) {
-        int fault = pass_turnstile(turn->fd, F_OFD_SETLK);
+        int fault = pass_turnstile(turn->fd, false);
         if (fault == 0) return PAWL_OK;
         if (fault != EAGAIN && fault != EACCES) return PAWL_IO;
         (void)nanosleep(&pause, NULL);
@@ -259,7 +249,7 @@ enum pawl_code pawl_turn_take(struct pawl_turn *turn, int64_t wait_ms, struct pa
 {
     pawl_assert(!turn->holds);
     enum pawl_code code = PAWL_BUSY;
-    if (!is_waiting(turn) && pass_turnstile(turn->fd, F_OFD_SETLK) == 0) {
+    if (!is_waiting(turn) && pass_turnstile(turn->fd, false) == 0) {
         code = PAWL_OK;
     } else if (turn->has_waiter) {
         code = take_by_waiter(turn, wait_ms);
@@ -283,7 +273,7 @@ enum pawl_code pawl_turn_take(struct pawl_turn *turn, int64_t wait_ms, struct pa
 void pawl_turn_give(struct pawl_turn *turn)
 {
     if (!turn->holds) return;
-    (void)lock_byte(turn->fd, F_OFD_SETLK, F_UNLCK, TURN_BYTE); /* unlocking cannot be refused */
+    pawl_ofd_unlock(turn->fd, TURN_BYTE, 1);
     turn->holds = false;
 }
 
@@ -296,7 +286,7 @@ void pawl_turn_settle(struct pawl_turn *turn)
     bool came = turn->waiting == WAITING_IS_OVER;
     if (turn->waiting != WAITING_FOR_TURN) turn->waiting = WAITING_FOR_NOTHING;
     (void)pthread_mutex_unlock(&turn->lock);
-    if (came) (void)lock_byte(turn->fd, F_OFD_SETLK, F_UNLCK, TURN_BYTE);
+    if (came) pawl_ofd_unlock(turn->fd, TURN_BYTE, 1);
 }
 
 void pawl_turn_ring(struct pawl_turn *turn)
