@@ -2,8 +2,12 @@
 #include "store/db.h"
 
 #include "base/error.h"
+#include "store/schema_text.h"
 
 #include <stddef.h>
+
+const struct pawl_schema pawl_schema = {pawl_schema_sqlite, pawl_schema_postgres,
+                                        PAWL_SCHEMA_COUNT};
 
 static enum pawl_code before(struct pawl_db *db, int32_t point, struct pawl_error *err)
 {

@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "store/schema.h"
 #include "store/statements.h"
 
 struct pawl_compacting; /* core/set.h */
@@ -141,6 +142,9 @@ struct pawl_db_options {
     bool must_exist;            /* nothing there is PAWL_NOT_FOUND */
     bool read_only;             /* implies must_exist; no statement may write */
     const char *vfs;            /* SQLite: name of the VFS, for tests; NULL = the default */
+    const struct pawl_schema *schema; /* for tests; borrowed until close; NULL = ours */
+    bool
+        keeps_no_old; /* SQLite: an upgrade leaves no copy of what was there: it is a copy itself */
     const struct pawl_log *log; /* borrowed until close; may be NULL */
     struct pawl_db_birth birth; /* unless must_exist or read_only; borrowed for the call */
     struct pawl_db_hook hook;
@@ -261,6 +265,7 @@ struct pawl_db_driver {
 /* The first member of each driver's own struct. The wrappers call the hook; drivers do not. */
 struct pawl_db {
     const struct pawl_db_driver *driver;
+    const struct pawl_schema *schema;
     struct pawl_db_hook hook;
     const struct pawl_log *log; /* borrowed; may be NULL */
     bool is_race;               /* see pawl_db_was_race; PostgreSQL only */

@@ -19,7 +19,6 @@
 #include "store/db.h"
 #include "store/postgres_bell.h"
 #include "store/postgres_link.h"
-#include "store/schema_text.h"
 
 #include <endian.h>
 #include <inttypes.h>
@@ -464,11 +463,11 @@ static enum pawl_code find_version(struct postgres *db, int64_t *out, struct paw
                               "the schema holds something else: name another one "
                               "(?options=-csearch_path%%3DNAME)");
     }
-    if (code == PAWL_OK && version > PAWL_SCHEMA_COUNT) {
+    if (code == PAWL_OK && version > db->base.schema->count) {
         code = pawl_error_set(err, PAWL_UNSUPPORTED,
                               "the database has schema %" PRId64
-                              ", and this version of Pawl knows up to %d",
-                              version, PAWL_SCHEMA_COUNT);
+                              ", and this version of Pawl knows up to %" PRId64,
+                              version, db->base.schema->count);
     }
     if (code == PAWL_OK) *out = version;
     return code;
@@ -478,7 +477,7 @@ static enum pawl_code write_version(struct postgres *db, int64_t before,
                                     const struct pawl_db_birth *birth, struct pawl_error *err)
 {
     struct pawl_value meta[] = {
-        pawl_int(PAWL_SCHEMA_COUNT),
+        pawl_int(db->base.schema->count),
         pawl_text(birth->store_id),
         pawl_text(birth->boot_id),
         pawl_int(birth->clock_offset_ms),
@@ -505,9 +504,10 @@ static enum pawl_code apply_schema(struct postgres *db, const struct pawl_db_bir
     if (code == PAWL_OK) code = ask(db, PAWL_SQL_SCHEMA_MAKE, NULL, 0, err);
     if (code == PAWL_OK) code = postgres_clock(&db->base, &now_ms, err);
     if (code == PAWL_OK) code = find_version(db, &version, err);
-    bool is_missing = code == PAWL_OK && version < PAWL_SCHEMA_COUNT;
-    for (int64_t i = version; is_missing && code == PAWL_OK && i < PAWL_SCHEMA_COUNT; i++) {
-        code = pawl_link_run_text(&db->link, pawl_schema_postgres[i], err);
+    const struct pawl_schema *schema = db->base.schema;
+    bool is_missing = code == PAWL_OK && version < schema->count;
+    for (int64_t i = version; is_missing && code == PAWL_OK && i < schema->count; i++) {
+        code = pawl_link_run_text(&db->link, schema->postgres[i], err);
     }
     if (is_missing && code == PAWL_OK) code = write_version(db, version, birth, err);
     if (is_missing && code == PAWL_OK) code = pawl_db_commit(&db->base, err);
@@ -543,7 +543,7 @@ static enum pawl_code settle(struct postgres *db, const struct pawl_db_options *
     }
     int64_t version = 0;
     if (!session.is_new) code = find_version(db, &version, err);
-    if (code != PAWL_OK || version == PAWL_SCHEMA_COUNT) return code;
+    if (code != PAWL_OK || version == db->base.schema->count) return code;
     if (options->read_only) {
         return pawl_error_set(
             err, PAWL_UNSUPPORTED,
@@ -579,6 +579,7 @@ enum pawl_code pawl_postgres_open(struct pawl_db **out, const struct pawl_db_opt
     copy[target.len] = '\0';
     db->base = (struct pawl_db){
         .driver = &postgres_driver,
+        .schema = options->schema != NULL ? options->schema : &pawl_schema,
         .hook = options->hook,
         .log = options->log,
     };

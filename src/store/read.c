@@ -47,8 +47,11 @@ enum pawl_code pawl_reader_open(struct pawl_reader **out, const struct pawl_stor
     struct pawl_str vfs = {0};
     bool has_room = copy_text(&target, options->target);
     if (has_room && options->vfs != NULL) has_room = copy_text(&vfs, pawl_str_of(options->vfs));
-    reader->options = (struct pawl_db_options){
-        .target = target, .read_only = true, .vfs = vfs.ptr, .log = options->log};
+    reader->options = (struct pawl_db_options){.target = target,
+                                               .read_only = true,
+                                               .vfs = vfs.ptr,
+                                               .schema = options->schema,
+                                               .log = options->log};
     reader->env = options->env;
     enum pawl_code code = has_room ? pawl_arena_open(&reader->scratch, 0) : PAWL_NO_MEMORY;
     if (code != PAWL_OK) {

@@ -14,7 +14,7 @@
 #include "core/limits.h"
 #include "core/set.h"
 #include "store/db.h"
-#include "store/schema_text.h"
+#include "store/sqlite_copy.h"
 #include "store/sqlite_file.h"
 
 #include <errno.h>
@@ -246,11 +246,24 @@ static void sqlite_rollback(struct pawl_db *base)
     }
 }
 
+/* Refuses a file that is no longer the one of its path: somebody has put another in its place, and
+ * what is written to ours would be lost. */
+static enum pawl_code check_place(const struct sqlite *db, struct pawl_error *err)
+{
+    int moved = 0;
+    int result = sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (result != SQLITE_OK || moved == 0) return PAWL_OK;
+    return pawl_error_set(err, PAWL_IO, "%s has been moved or replaced; open the store anew",
+                          db->path);
+}
+
 static enum pawl_code sqlite_begin(struct pawl_db *base, bool is_write, struct pawl_error *err)
 {
     struct sqlite *db = sqlite_of(base);
     sqlite_rollback(base); /* one that had no memory for its end */
     if (sqlite3_get_autocommit(db->handle) == 0) return fail(db, SQLITE_NOMEM, "begin", err);
+    enum pawl_code code = check_place(db, err);
+    if (code != PAWL_OK) return code;
     int result = step_alone(db, is_write ? PAWL_SQL_BEGIN_WRITE : PAWL_SQL_BEGIN_READ);
     return result == SQLITE_OK ? PAWL_OK : fail(db, result, "begin", err);
 }
@@ -483,16 +496,17 @@ static enum pawl_code judge(struct sqlite *db, const struct identity *identity,
     if (identity->application != PAWL_SQLITE_APPLICATION_ID) {
         return refuse_foreign(path, has_table(db, "tasks"), err);
     }
-    if (identity->version > PAWL_SCHEMA_COUNT) {
+    if (identity->version > db->base.schema->count) {
         return pawl_error_set(err, PAWL_UNSUPPORTED,
-                              "%s has schema %" PRId64 ", and this version of Pawl knows up to %d",
-                              path, identity->version, PAWL_SCHEMA_COUNT);
+                              "%s has schema %" PRId64
+                              ", and this version of Pawl knows up to %" PRId64,
+                              path, identity->version, db->base.schema->count);
     }
     if (identity->version < 1) {
         return pawl_error_set(err, PAWL_CORRUPT, "%s is a Pawl store without a schema number",
                               path);
     }
-    if (identity->version < PAWL_SCHEMA_COUNT && options->read_only) {
+    if (identity->version < db->base.schema->count && options->read_only) {
         return pawl_error_set(err, PAWL_UNSUPPORTED,
                               "%s has schema %" PRId64 " and must be opened for writing once", path,
                               identity->version);
@@ -528,13 +542,13 @@ static enum pawl_code write_version(struct sqlite *db, int64_t before,
                                     const struct pawl_db_birth *birth, struct pawl_error *err)
 {
     char text[PRAGMA_BYTES_MAX];
-    struct pawl_value meta[] = {pawl_int(PAWL_SCHEMA_COUNT), pawl_text(birth->store_id),
+    struct pawl_value meta[] = {pawl_int(db->base.schema->count), pawl_text(birth->store_id),
                                 pawl_text(birth->boot_id), pawl_int(birth->clock_offset_ms)};
     struct pawl_value head[] = {pawl_int(birth->now_ms)};
 
     (void)snprintf(text, sizeof text, "PRAGMA application_id = %d", PAWL_SQLITE_APPLICATION_ID);
     enum pawl_code code = execute(db, text, err);
-    (void)snprintf(text, sizeof text, "PRAGMA user_version = %d", PAWL_SCHEMA_COUNT);
+    (void)snprintf(text, sizeof text, "PRAGMA user_version = %" PRId64, db->base.schema->count);
     if (code == PAWL_OK) code = execute(db, text, err);
     if (code != PAWL_OK) return code;
     if (before > 0) {
@@ -545,26 +559,73 @@ static enum pawl_code write_version(struct sqlite *db, int64_t before,
     return pawl_db_change(&db->base, PAWL_SQL_HEAD_ADD, head, PAWL_COUNT_OF(head), true, err);
 }
 
+/* What is about to be upgraded, as it is, into a file of its own:
+ * backups/NAME.schema-FROM-to-TO.TIME.db. This transaction holds the write lock and has written
+ * nothing, so the copy is exactly what the upgrade begins with; of several processes that upgrade
+ * together only the one that does it makes a copy. *out is its path (sqlite3_free). */
+static enum pawl_code keep_old(struct sqlite *db, int64_t version,
+                               const struct pawl_db_options *options, char **out,
+                               struct pawl_error *err)
+{
+    struct pawl_str path = sqlite_path(&db->base);
+    const char *slash = memrchr(path.ptr, '/', path.len);
+    struct pawl_str name =
+        slash == NULL ? path
+                      : (struct pawl_str){slash + 1, path.len - (size_t)(slash + 1 - path.ptr)};
+    struct pawl_str stem = pawl_str_ends(name, PAWL_STR(".db"))
+                               ? (struct pawl_str){name.ptr, name.len - strlen(".db")}
+                               : name;
+    time_t seconds = (time_t)(options->birth.now_ms / 1000);
+    struct tm utc;
+    char stamp[32];
+    (void)strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%S", gmtime_r(&seconds, &utc));
+    char *to = sqlite3_mprintf("%.*sbackups/%.*s.schema-%lld-to-%lld.%s.%03dZ.db",
+                               (int)(path.len - name.len), path.ptr, (int)stem.len, stem.ptr,
+                               (long long)version, (long long)db->base.schema->count, stamp,
+                               (int)(options->birth.now_ms % 1000));
+    if (to == NULL) return fail(db, SQLITE_NOMEM, "upgrade", err);
+    struct pawl_sqlite_copy copy = {.from = path.ptr, .to = to, .vfs = options->vfs};
+    enum pawl_code code = pawl_sqlite_copy_make(&copy, NULL, err);
+    if (code == PAWL_OK) {
+        pawl_log_write(db->base.log, PAWL_LOG_INFO, "store.kept_old",
+                       PAWL_TEXT("path", pawl_str_of(to)), PAWL_INT("schema", version));
+        *out = to;
+        return PAWL_OK;
+    }
+    pawl_error_prefix(err, "no upgrade without a copy of what there is");
+    sqlite3_free(to);
+    return code;
+}
+
 /* Applies the schema files that are missing, in one transaction. Who waited for it may find that
  * another process has done so. */
 static enum pawl_code apply_schema(struct sqlite *db, const struct pawl_db_options *options,
                                    struct pawl_error *err)
 {
+    const struct pawl_schema *schema = db->base.schema;
     struct identity identity = {0};
+    char *copy = NULL;
     enum pawl_code code = pawl_db_begin(&db->base, true, err);
     if (code != PAWL_OK) return code;
     code = identify(db, &identity, err);
     if (code == PAWL_OK) code = judge(db, &identity, options, err);
-    bool is_missing = code == PAWL_OK && identity.version < PAWL_SCHEMA_COUNT;
-    for (int64_t i = identity.version; is_missing && code == PAWL_OK && i < PAWL_SCHEMA_COUNT;
-         i++) {
-        code = execute(db, pawl_schema_sqlite[i], err);
+    bool is_missing = code == PAWL_OK && identity.version < schema->count;
+    if (is_missing && identity.version > 0 && !options->keeps_no_old) {
+        code = keep_old(db, identity.version, options, &copy, err);
+    }
+    for (int64_t i = identity.version; is_missing && code == PAWL_OK && i < schema->count; i++) {
+        code = execute(db, schema->sqlite[i], err);
     }
     if (is_missing && code == PAWL_OK) {
         code = write_version(db, identity.version, &options->birth, err);
     }
     if (is_missing && code == PAWL_OK) code = pawl_db_commit(&db->base, err);
-    pawl_db_rollback(&db->base);
+    pawl_db_rollback(&db->base); /* says nothing: the first error stays */
+    if (copy != NULL && code != PAWL_OK && code != PAWL_UNKNOWN_OUTCOME) {
+        (void)pawl_file_remove(copy, "",
+                               NULL); /* of what is still there; each try would leave one */
+    }
+    sqlite3_free(copy);
     return code;
 }
 
@@ -614,9 +675,12 @@ static enum pawl_code settle(struct sqlite *db, const struct pawl_db_options *op
                 "PRAGMA journal_size_limit = 16777216", /* what a log that had to grow is cut to */
                 err);
     if (code == PAWL_OK && is_writer) code = use_log(db, options->vfs != NULL, err);
-    if (code == PAWL_OK && identity.version < PAWL_SCHEMA_COUNT)
+    if (code == PAWL_OK && identity.version < db->base.schema->count)
         code = apply_schema(db, options, err);
     if (code == PAWL_OK && !is_writer) code = execute(db, "PRAGMA query_only = ON", err);
+    /* from its first read on the connection holds a lock that a restore respects; one that came
+     * before it has left us with the old file */
+    if (code == PAWL_OK) code = check_place(db, err);
     return code;
 }
 
@@ -723,6 +787,7 @@ enum pawl_code pawl_sqlite_open(struct pawl_db **out, const struct pawl_db_optio
     }
     db->base = (struct pawl_db){
         .driver = &sqlite_driver,
+        .schema = options->schema != NULL ? options->schema : &pawl_schema,
         .hook = options->hook,
         .log = options->log,
     };

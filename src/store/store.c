@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "core/limits.h"
 #include "store/handle.h"
-#include "store/schema_text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,6 +37,8 @@ static enum pawl_code connect(struct pawl_store *store, bool must_exist, struct 
         .target = store->options.target,
         .must_exist = must_exist,
         .vfs = store->options.vfs,
+        .schema = store->options.schema,
+        .keeps_no_old = store->options.keeps_no_old,
         .log = store->options.log,
         .birth = {.store_id = pawl_str_of(store_id),
                   .boot_id = env->boot_id,
@@ -96,11 +97,12 @@ static enum pawl_code judge_start(const struct start *start, struct pawl_error *
     if (!start->has_meta || !start->has_head) {
         return pawl_error_set(err, PAWL_CORRUPT, "the row of meta or of head is missing");
     }
-    if (start->schema_version != PAWL_SCHEMA_COUNT) {
+    int64_t known = start->store->db->schema->count;
+    if (start->schema_version != known) {
         return pawl_error_set(err, PAWL_UNSUPPORTED,
                               "another version of Pawl has changed the store to schema %" PRId64
-                              "; this one knows %d: start it anew",
-                              start->schema_version, PAWL_SCHEMA_COUNT);
+                              "; this one knows %" PRId64 ": start it anew",
+                              start->schema_version, known);
     }
     if (start->position < 0 || start->next_key < 1 || start->now_ms < 0 ||
         start->now_ms > PAWL_INSTANT_MS_MAX) {

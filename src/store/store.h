@@ -11,6 +11,7 @@
 #include "core/step.h"
 
 struct pawl_store;
+struct pawl_schema;
 
 struct pawl_store_options {
     struct pawl_str target;     /* path of a SQLite file or postgres:// URI */
@@ -18,6 +19,8 @@ struct pawl_store_options {
     const struct pawl_env *env; /* borrowed until close */
     const struct pawl_log *log; /* borrowed until close; may be NULL */
     const char *vfs;            /* SQLite: name of the VFS, for tests; NULL = the default */
+    const struct pawl_schema *schema; /* for tests; NULL = ours */
+    bool keeps_no_old;          /* SQLite: an upgrade leaves no copy of what was there */
 };
 
 /* Opens for writing, creating the file and its schema if there is none.

@@ -76,7 +76,7 @@ static void write_file(const char *text, size_t bytes, int64_t at)
 /* ---- The file ---------------------------------------------------------------------------------
  */
 
-TEST("a new file is the owner's alone, in WAL mode, and marked as ours")
+TEST("T-081 a new file is the owner's alone, in WAL mode, of schema 1, and marked as ours")
 {
     prepare();
     mode_t mask = umask(0);
@@ -287,7 +287,7 @@ TEST("a database of others is UNSUPPORTED and stays as it was")
     }
 }
 
-TEST("T-082 an older store is UNSUPPORTED, and the sentence names pawl import")
+TEST("T-079 a store of another program is UNSUPPORTED, and the sentence names pawl import")
 {
     prepare();
     lab_sql(&lab, "CREATE TABLE tasks (id TEXT PRIMARY KEY)");
@@ -331,7 +331,7 @@ TEST("an older store in its JSON form is UNSUPPORTED, and the sentence names paw
     lab_close(&lab);
 }
 
-TEST("T-083 a newer schema is UNSUPPORTED, at open and when it appears under an open handle")
+TEST("T-082 a newer schema is UNSUPPORTED, at open and when it appears under an open handle")
 {
     open_lab();
     lab_sql(&lab, "UPDATE meta SET schema_version = schema_version + 1");
