@@ -916,6 +916,101 @@ struct pawl_compacted {
 PAWL_API enum pawl_code pawl_compact(struct pawl *pawl, struct pawl_compacted *done, struct pawl_error *err)
     PAWL_MUST_USE;
 
+/* ---- Keeping a store: backup, restore, fsck ------------------------------------------------------------ */
+
+/* Copies a SQLite store, in use or not, as of one instant. Nobody waits for it and it waits for nobody. The copy
+ * is whole, checked and on disk before it gets its name, and only its owner can read it (0600). It is a store itself.
+ *
+ *   done   may be NULL
+ *   fails  PAWL_NOT_FOUND    there is no store
+ *          PAWL_CONFLICT     there is a file `to`, and replace is not set; or its -wal lies there still
+ *          PAWL_INVALID      `to` is the store itself, by another name perhaps, or one of its companions
+ *          PAWL_CORRUPT      the store is damaged; nothing is left of the copy
+ *          PAWL_UNSUPPORTED  PostgreSQL: use pg_dump */
+struct pawl_backup {
+    size_t size;
+    struct pawl_str store;
+    struct pawl_str to; /* a path; folders that are missing are made (0700) */
+    bool replace;       /* a file that is there, and that nobody has open, is replaced */
+};
+#define PAWL_BACKUP_INIT PAWL_INIT_OF(struct pawl_backup)
+
+struct pawl_backup_done {
+    int64_t bytes;
+};
+PAWL_API enum pawl_code pawl_backup(const struct pawl_backup *ask, struct pawl_backup_done *done,
+                                    struct pawl_error *err) PAWL_MUST_USE;
+
+/* Puts a backup in the place of a store, in one move: killed at any instruction, either the old store or the new one
+ * is there, whole. What was in the old one is gone. Every epoch, the position of the newest event and the next
+ * row key are raised by 2^20, so that nothing handed out after the backup comes again: every lease is lost.
+ *
+ *   from       is only read
+ *   fails      PAWL_INVALID      is_confirmed is not set; from is the store itself
+ *              PAWL_NOT_FOUND    there is no file `from`
+ *              PAWL_CONFLICT     a store was made there meanwhile
+ *              PAWL_BUSY         somebody has the store open, or an execution of one of its tasks still runs; both are
+ *                                told by the locks they hold
+ *              PAWL_CORRUPT      the backup is damaged; the store is as it was
+ *              PAWL_UNSUPPORTED  the backup is no store of ours or of a newer version; PostgreSQL: use pg_restore, then
+ *                                pawl_epochs_raise_all */
+struct pawl_restore {
+    size_t size;
+    struct pawl_str store; /* need not exist */
+    struct pawl_str from;
+    bool is_confirmed;     /* all that use the store have been stopped, and it may be replaced */
+    const struct pawl_env *env; /* NULL = the real world */
+};
+#define PAWL_RESTORE_INIT PAWL_INIT_OF(struct pawl_restore)
+PAWL_API enum pawl_code pawl_restore(const struct pawl_restore *ask, struct pawl_error *err) PAWL_MUST_USE;
+
+/* The last part of a restore alone, in the store as it is, SQLite or PostgreSQL: for who has put it back by other
+ * means. If it fails, repeat it. `from` is not looked at.
+ *
+ *   fails  PAWL_INVALID    is_confirmed is not set
+ *          PAWL_NOT_FOUND  there is no store */
+PAWL_API enum pawl_code pawl_epochs_raise_all(const struct pawl_restore *ask,
+                                              struct pawl_error *err) PAWL_MUST_USE;
+
+/* One thing that is not as it should be. */
+struct pawl_fsck_finding {
+    const char *check;       /* which promise is broken, as "task.rank"; the names never change */
+    struct pawl_str task_id; /* whose; empty = no task's */
+    int64_t key;             /* of the row */
+    struct pawl_str text;    /* what is wrong */
+    struct pawl_str advice;  /* what to do */
+    bool can_repair;
+    bool is_repaired;
+};
+
+/* Checks a store against all that docs/store.md says of it, in pages, so that it may be in use meanwhile; mends what
+ * follows from the rest of it if asked to, in bounded steps, and writes a line of the log for each. It never guesses.
+ *
+ *   found  called for each finding, as it comes; borrowed for the call
+ *   fails  PAWL_NOT_FOUND  there is no store
+ *          PAWL_CORRUPT    it cannot even be opened */
+struct pawl_fsck {
+    size_t size;
+    struct pawl_str store;
+    bool repair;
+    bool skip_file; /* SQLite: do not read the whole file for damage, which is one long read */
+    void *self;
+    void (*found)(void *self, const struct pawl_fsck_finding *finding); /* may be NULL */
+    const struct pawl_env *env;                                    /* NULL = the real world */
+    void (*log)(void *self, enum pawl_log_level level, struct pawl_str line); /* NULL = no log */
+    void *log_self;
+};
+#define PAWL_FSCK_INIT PAWL_INIT_OF(struct pawl_fsck)
+
+struct pawl_fsck_done {
+    int64_t rows;        /* looked at */
+    int64_t found;       /* findings, mended ones included */
+    int64_t repaired;
+    int64_t page_ms_max; /* the longest read transaction but that of the whole file */
+};
+PAWL_API enum pawl_code pawl_fsck(const struct pawl_fsck *ask, struct pawl_fsck_done *done,
+                                  struct pawl_error *err) PAWL_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif

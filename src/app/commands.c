@@ -241,6 +241,23 @@ static const struct pawl_cli_option redrive_options[] = {
     {.name = NULL},
 };
 
+static const struct pawl_cli_option backup_options[] = {
+    {.name = "replace", .help = "replace a file that is there, unless somebody has it open"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option restore_options[] = {
+    {.name = "yes", .letter = 'y', .help = "all that use the store have been stopped, and it may be replaced"},
+    {.name = "raise-epochs", .help = "the store is back by other means: do only what keeps epochs growing"},
+    {.name = NULL},
+};
+
+static const struct pawl_cli_option fsck_options[] = {
+    {.name = "repair", .help = "set right what follows from the rest"},
+    {.name = "skip-file", .help = "do not read the whole file for damage, which is one long read"},
+    {.name = NULL},
+};
+
 static const struct pawl_cli_option events_options[] = {
     {.name = "follow", .letter = 'f', .help = "wait for more; ends with an interrupt"},
     {.name = "after", .value = "N", .help = "only what comes after this position"},
@@ -504,6 +521,19 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "RUNNING is queued again with one retry charged; one that ran elsewhere (execution_mode "
      "remote) becomes RECOVERY_PENDING and waits for `pawl task resolve`.\n"
      "It is one transaction: whoever else uses the store meanwhile waits, and is told BUSY after 5s."},
+    {NULL, "backup", pawl_cli_backup, "DEST", 1, 1, 0, "Copy the store into another file", backup_options,
+     "The copy is the store as of one instant, while others go on using it; nobody waits. It is checked, and on "
+     "disk, before it gets its name, and it is a store itself. A store on PostgreSQL is backed up by pg_dump."},
+    {NULL, "restore", pawl_cli_restore, "[FILE]", 0, 1, 0,
+     "Put a backup in the place of the store", restore_options,
+     "What is in the store is lost, and all leases are: epochs, positions of events and keys are raised by "
+     "2^20, so that nothing that was handed out after the backup comes again. It is refused while anything uses "
+     "the store. Killed at any moment, the old store or the new one is there, whole.\n"
+     "A store on PostgreSQL is restored by pg_restore; `pawl restore --raise-epochs` does the rest."},
+    {NULL, "fsck", pawl_cli_fsck, "", 0, 0, PAWL_IS_LIST, "Check the store, and mend it", fsck_options,
+     "Exit status 0: all is well, or has been set right; 1: something is not. The store may be in use. Each finding "
+     "says what is wrong and what to do. Repaired is what follows from the rest of the store, never what "
+     "would have to be guessed; each repair is a line on standard error."},
     {NULL, "version", pawl_cli_version, "", 0, 0, 0, "Print the version, and that of SQLite", NULL,
      NULL},
     {NULL, "completion", pawl_cli_completion, "bash|zsh|fish", 1, 1, 0,

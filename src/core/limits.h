@@ -129,6 +129,15 @@ enum {
     PAWL_REASON_POINTS = 200,   /* of a reason in an event */
     PAWL_PROGRESS_EVENT_MS = 1000, /* progress makes an event at most this often */
 
+    /* What a restore adds to every epoch, to positions and row keys: more than a store hands out between two
+     * backups of one task, and so little that 2^43 restores fit. */
+    PAWL_RESTORE_RAISE = 1 << 20,
+    PAWL_EPOCHS_RAISED_AT_ONCE = 5000, /* tasks a transaction: some 50 ms */
+
+    /* One read transaction of fsck is to last so long at most. Pages grow and shrink by it. */
+    PAWL_FSCK_PAGE_MS_MAX = 100,
+    PAWL_FSCK_PAGE_ROWS_MAX = 1024,
+
     /* The low bits of a rank hold any instant up to PAWL_INSTANT_MS_MAX, the end of the year 9999. */
     PAWL_RANK_TIME_BITS = 48,
 };

@@ -176,6 +176,7 @@ static bool is_worth_ringing(enum pawl_statement statement)
     case PAWL_SQL_EVENT_ADD:
     case PAWL_SQL_META_GENERATION:
     case PAWL_SQL_CONTINUATION_ADD:
+    case PAWL_SQL_TASK_MEND:
         return true;
     default:
         return false;

@@ -1134,3 +1134,247 @@ SELECT COALESCE(SUM(pg_total_relation_size(oid)), 0)::bigint
 FROM pg_class
 WHERE relnamespace = to_regnamespace(current_setting('search_path'))::oid AND relkind = 'r'
 LIMIT 1;
+
+-- Keeping a store: what a restore raises, and what fsck looks at and mends (epochs.c, fsck.c). Pages go by key.
+
+-- name: EPOCHS_RAISE
+-- task, by its key. ?1 is added to each.
+UPDATE task SET epoch = epoch + ?1, version = version + 1 WHERE key > ?2 AND key <= ?3;
+
+-- name: EPOCHS_NEXT
+-- task, by its key: the last of a slice, if it is full.
+SELECT key
+FROM task
+WHERE key > ?1
+ORDER BY key
+LIMIT 1 OFFSET ?2;
+
+-- name: FSCK_HEAD
+-- head, by its key; the newest entry of each table by its own.
+SELECT h.position, h.next_key,
+       COALESCE((SELECT position FROM event WHERE position > 0 ORDER BY position DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM task WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM queue WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM worker WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM checkpoint WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM log WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM late WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM consumer WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM continuation WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM tombstone WHERE key > 0 ORDER BY key DESC LIMIT 1), 0)
+FROM head h
+WHERE h.one = 1
+LIMIT 1;
+
+-- name: FSCK_TASKS sqlite
+-- task, by its key; what is counted by the indexes of its table. What the row says first (27), then what there is.
+SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.lease_kind, t.owner, t.lease_ms,
+       t.lease_end_at_ms, t.attempt_end_at_ms, t.ready_at_ms, t.updated_at_ms, t.finished_at_ms, t.control,
+       t.control_deadline_at_ms, t.sequence, t.open_dependencies, t.blocked_by, t.has_dependents, t.payloads,
+       t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes, t.dependency_policy,
+       (SELECT 1 FROM queue q WHERE q.key = t.queue),
+       (SELECT 1 FROM worker w WHERE w.key = t.owner),
+       (SELECT MAX(e.sequence) FROM event e WHERE e.task = t.key),
+       (SELECT COUNT(*) FROM dependency d WHERE d.task = t.key AND d.is_open <> 0),
+       (SELECT MIN(d.on_key)
+        FROM dependency d
+        JOIN task b ON b.key = d.on_key
+        WHERE d.task = t.key AND d.is_open <> 0 AND b.state IN (6, 7, 8)),
+       (SELECT 1
+        FROM dependency d
+        JOIN task b ON b.key = d.on_key
+        WHERE d.task = t.key AND d.on_key = t.blocked_by AND d.is_open <> 0 AND b.state IN (6, 7, 8)
+        LIMIT 1),
+       (SELECT 1 FROM dependency d WHERE d.on_key = t.key LIMIT 1),
+       (SELECT SUM(CASE p.key - t.key * 16
+                       WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 4 WHEN 3 THEN 8 WHEN 4 THEN 16 WHEN 5 THEN 32
+                       WHEN 6 THEN 64 ELSE 128
+                   END)
+        FROM payload p
+        WHERE p.key >= t.key * 16 AND p.key < t.key * 16 + 16),
+       (SELECT COUNT(*) FROM checkpoint c WHERE c.task = t.key),
+       (SELECT COALESCE(SUM(l.bytes + ?3), 0) FROM log l WHERE l.task = t.key),
+       (SELECT COALESCE(SUM(length(CAST(p.body AS BLOB))), 0)
+        FROM payload p
+        WHERE p.key >= t.key * 16 AND p.key < t.key * 16 + 4 AND p.key <> t.key * 16 + 1),
+       (SELECT length(CAST(c.state AS BLOB)) FROM checkpoint c WHERE c.task = t.key ORDER BY c.key DESC LIMIT 1)
+FROM task t
+WHERE t.key > ?1
+ORDER BY t.key
+LIMIT ?2;
+
+-- name: FSCK_TASKS postgres
+-- task, by its key; what is counted by the indexes of its table. What the row says first (27), then what there is.
+SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.lease_kind, t.owner, t.lease_ms,
+       t.lease_end_at_ms, t.attempt_end_at_ms, t.ready_at_ms, t.updated_at_ms, t.finished_at_ms, t.control,
+       t.control_deadline_at_ms, t.sequence, t.open_dependencies, t.blocked_by, t.has_dependents, t.payloads,
+       t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes, t.dependency_policy,
+       (SELECT 1 FROM queue q WHERE q.key = t.queue),
+       (SELECT 1 FROM worker w WHERE w.key = t.owner),
+       (SELECT MAX(e.sequence) FROM event e WHERE e.task = t.key),
+       (SELECT COUNT(*) FROM dependency d WHERE d.task = t.key AND d.is_open <> 0),
+       (SELECT MIN(d.on_key)
+        FROM dependency d
+        JOIN task b ON b.key = d.on_key
+        WHERE d.task = t.key AND d.is_open <> 0 AND b.state IN (6, 7, 8)),
+       (SELECT 1
+        FROM dependency d
+        JOIN task b ON b.key = d.on_key
+        WHERE d.task = t.key AND d.on_key = t.blocked_by AND d.is_open <> 0 AND b.state IN (6, 7, 8)
+        LIMIT 1),
+       (SELECT 1 FROM dependency d WHERE d.on_key = t.key LIMIT 1),
+       (SELECT SUM(CASE p.key - t.key * 16
+                       WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 4 WHEN 3 THEN 8 WHEN 4 THEN 16 WHEN 5 THEN 32
+                       WHEN 6 THEN 64 ELSE 128
+                   END)
+        FROM payload p
+        WHERE p.key >= t.key * 16 AND p.key < t.key * 16 + 16),
+       (SELECT COUNT(*) FROM checkpoint c WHERE c.task = t.key),
+       (SELECT COALESCE(SUM(l.bytes + ?3::bigint), 0)::bigint FROM log l WHERE l.task = t.key),
+       (SELECT COALESCE(SUM(octet_length(p.body)), 0)
+        FROM payload p
+        WHERE p.key >= t.key * 16 AND p.key < t.key * 16 + 4 AND p.key <> t.key * 16 + 1),
+       (SELECT octet_length(c.state) FROM checkpoint c WHERE c.task = t.key ORDER BY c.key DESC LIMIT 1)
+FROM task t
+WHERE t.key > ?1
+ORDER BY t.key
+LIMIT ?2;
+
+-- name: FSCK_DEPENDENCIES
+-- dependency, by its key; task by its key or its id.
+SELECT d.task, d.number, d.on_key, d.on_id, d.is_open, t.id, t.state, t.dependency_policy, t.blocked_by,
+       b.key, b.state, a.key
+FROM dependency d
+LEFT JOIN task t ON t.key = d.task
+LEFT JOIN task b ON b.key = d.on_key
+LEFT JOIN task a ON a.id = d.on_id
+WHERE d.task >= ?1 AND (d.task > ?1 OR d.number > ?2)
+ORDER BY d.task, d.number
+LIMIT ?3;
+
+-- name: FSCK_TELLS
+-- continuation, all of it; there are few. Whether somebody is still to be told of a task (1), or of an id (4), or what
+-- is left beside a removed task is still to go (5).
+SELECT 1
+FROM continuation
+WHERE (kind IN (1, 5) AND task = ?1) OR (kind = 4 AND (task = ?1 OR args = ?2))
+LIMIT 1;
+
+-- name: FSCK_EVENTS
+-- event, by its key; task by its key. The columns of pawl_row_event, then the task's.
+SELECT e.position, e.task, e.sequence, e.type, e.at_ms, e.state, e.epoch, e.version, e.progress, e.retries,
+       e.next_retry_at_ms, e.duration_ms, e.cause, e.actor, e.note, t.key
+FROM event e
+LEFT JOIN task t ON t.key = e.task
+WHERE e.position > ?1
+ORDER BY e.position
+LIMIT ?2;
+
+-- name: FSCK_PAYLOADS
+-- payload, by its key; task by its key.
+SELECT p.key, p.key / 16, t.key, t.id, t.payloads
+FROM payload p
+LEFT JOIN task t ON t.key = p.key / 16
+WHERE p.key > ?1
+ORDER BY p.key
+LIMIT ?2;
+
+-- name: FSCK_CHECKPOINTS
+-- checkpoint, by its key; task by its key.
+SELECT c.key, c.task, t.key
+FROM checkpoint c
+LEFT JOIN task t ON t.key = c.task
+WHERE c.key > ?1
+ORDER BY c.key
+LIMIT ?2;
+
+-- name: FSCK_LOGS
+-- log, by its key; task by its key.
+SELECT l.key, l.task, t.key
+FROM log l
+LEFT JOIN task t ON t.key = l.task
+WHERE l.key > ?1
+ORDER BY l.key
+LIMIT ?2;
+
+-- name: FSCK_LATES
+-- late, by its key; task by its key.
+SELECT l.key, l.task, t.key
+FROM late l
+LEFT JOIN task t ON t.key = l.task
+WHERE l.key > ?1
+ORDER BY l.key
+LIMIT ?2;
+
+-- name: FSCK_QUEUES
+-- queue, by its key. The columns of pawl_row_queue.
+SELECT key, name, is_paused, lease_ms, max_retries, backoff, delay_ms, delay_ms_max, jitter_ms
+FROM queue
+WHERE key > ?1
+ORDER BY key
+LIMIT ?2;
+
+-- name: FSCK_WORKERS
+-- worker, by its key. The columns of pawl_row_worker.
+SELECT key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted
+FROM worker
+WHERE key > ?1
+ORDER BY key
+LIMIT ?2;
+
+-- name: FSCK_CONSUMERS
+-- consumer, by its key. The columns of pawl_row_consumer.
+SELECT key, name, cursor, seen_at_ms
+FROM consumer
+WHERE key > ?1
+ORDER BY key
+LIMIT ?2;
+
+-- name: FSCK_ACKNOWLEDGEMENTS
+-- acknowledgement, by its key; consumer by its key.
+SELECT a.consumer, a.position, c.key, c.cursor
+FROM acknowledgement a
+LEFT JOIN consumer c ON c.key = a.consumer
+WHERE a.consumer >= ?1 AND (a.consumer > ?1 OR a.position > ?2)
+ORDER BY a.consumer, a.position
+LIMIT ?3;
+
+-- name: FSCK_CONTINUATIONS
+-- continuation, by its key; task by its key. The columns of pawl_row_continuation, then the task's.
+SELECT c.key, c.kind, c.task, c.cursor, c.remaining, c.done, c.args, t.key
+FROM continuation c
+LEFT JOIN task t ON t.key = c.task
+WHERE c.key > ?1
+ORDER BY c.key
+LIMIT ?2;
+
+-- name: FSCK_TOMBSTONES
+-- tombstone, by its key; task by its key and by its id.
+SELECT s.key, s.id, t.key, i.key
+FROM tombstone s
+LEFT JOIN task t ON t.key = s.key
+LEFT JOIN task i ON i.id = s.id
+WHERE s.key > ?1
+ORDER BY s.key
+LIMIT ?2;
+
+-- name: FSCK_QUARANTINE
+-- quarantine, by its key.
+SELECT table_name, row_key, id, reason
+FROM quarantine
+WHERE table_name >= ?1 AND (table_name > ?1 OR row_key > ?2)
+ORDER BY table_name, row_key
+LIMIT ?3;
+
+-- name: TASK_MEND
+-- task, by its key. What follows from the rest of the row and from what lies beside it.
+UPDATE task
+SET version = version + 1, rank = ?2, due_at_ms = ?3, lease_kind = ?4, owner = ?5, lease_ms = ?6,
+    lease_end_at_ms = ?7, attempt_end_at_ms = ?8, ready_at_ms = ?9, control = ?10, control_deadline_at_ms = ?11,
+    sequence = ?12, open_dependencies = ?13, blocked_by = ?14, has_dependents = ?15, checkpoint_count = ?16,
+    log_bytes = ?17, payload_bytes = ?18, checkpoint_bytes = ?19
+WHERE key = ?1;
+
+-- name: QUARANTINE_REMOVE
+-- quarantine, by its key. The row can be read again.
+DELETE FROM quarantine WHERE table_name = ?1 AND row_key = ?2;
