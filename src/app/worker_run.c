@@ -63,7 +63,7 @@ static char **make_environment(struct pawl_cli *cli)
 }
 
 /* QUEUE… and COMMAND… are told apart by the dashes. */
-static enum pawl_code take_words(struct pawl_cli *cli, struct pawl_worker_options *options)
+static enum pawl_code take_words(struct pawl_cli *cli, struct pawl_worker_pool *pool)
 {
     const struct pawl_arguments *arguments = &cli->arguments;
     size_t queue_count = arguments->words_before_dashes;
@@ -75,15 +75,14 @@ static enum pawl_code take_words(struct pawl_cli *cli, struct pawl_worker_option
         return pawl_error_set(&cli->err, pawl_arena_code(cli->keep), "too many queues");
     }
     for (size_t i = 0; i < queue_count; i++) queues[i] = pawl_word(cli, i);
-    options->queues = queues;
-    options->queue_count = queue_count;
-    options->argv = arguments->words + queue_count;
+    pool->queues = queues;
+    pool->queue_count = queue_count;
+    pool->argv = arguments->words + queue_count;
     return PAWL_OK;
 }
 
 static void take_options(struct pawl_cli *cli, struct pawl_worker_options *options)
 {
-    options->slots = (int32_t)pawl_given_int64(cli, "slots", 1, PAWL_WORKER_SLOTS_MAX, 1);
     options->lease_ms = pawl_given_duration_ms(cli, "lease", 0);
     options->grace_ms = pawl_given_duration_ms(cli, "grace", 0);
     options->timeout_ms = pawl_given_duration_ms(cli, "timeout", 0);
@@ -100,7 +99,10 @@ int pawl_cli_worker_run(struct pawl_cli *cli)
 {
     struct pawl_log log = {.write = write_log, .self = &log};
     log.level_max = pawl_given(cli, "quiet") ? PAWL_LOG_WARN : PAWL_LOG_INFO;
+    struct pawl_worker_pool pool = {0};
     struct pawl_worker_options options = {
+        .pools = &pool,
+        .pool_count = 1,
         .signal_fd = cli->signal_fd,
         .is_terminal = isatty(STDERR_FILENO) == 1,
         .log = &log,
@@ -120,9 +122,11 @@ int pawl_cli_worker_run(struct pawl_cli *cli)
     (void)signal(SIGCHLD, SIG_DFL);
     (void)signal(SIGPIPE, SIG_IGN);
 
-    enum pawl_code code = take_words(cli, &options);
+    enum pawl_code code = take_words(cli, &pool);
     if (code == PAWL_OK) {
         take_options(cli, &options);
+        pool.slots = (int32_t)pawl_given_int64(cli, "slots", 1, PAWL_WORKER_SLOTS_MAX, 1);
+        pool.worker_id = options.worker_id;
         code = pawl_given_code(cli);
     }
     if (code == PAWL_OK) code = pawl_cli_open(cli, &with);

@@ -15,6 +15,8 @@ const char *pawl_ending_name(enum pawl_ending_kind kind)
     switch (kind) {
     case PAWL_ENDING_NONE:
         return "none";
+    case PAWL_ENDING_STOPPED:
+        return "stopped";
     case PAWL_ENDING_COMPLETE:
         return "complete";
     case PAWL_ENDING_FAIL:

@@ -19,7 +19,9 @@ enum {
 };
 
 enum pawl_ending_kind {
-    PAWL_ENDING_NONE, /* the lease is lost: nothing may be said */
+    PAWL_ENDING_NONE,    /* it never began, or goes on without us: nothing is said */
+    PAWL_ENDING_STOPPED, /* the lease is lost, or the attempt's time is up: only that it has stopped
+                          */
     PAWL_ENDING_COMPLETE,
     PAWL_ENDING_FAIL,
     PAWL_ENDING_RELEASE, /* given back, uncounted */
@@ -29,9 +31,9 @@ enum pawl_ending_kind {
 
 struct pawl_ending {
     enum pawl_ending_kind kind;
-    struct pawl_str text;   /* complete: JSON, empty = none; fail: the error */
+    struct pawl_str text;   /* complete: JSON, empty = none; fail, timed out: the error */
     bool is_final;          /* fail: no retry */
-    bool is_timed_out;      /* fail: the task's own time is up, which the engine sees to as well */
+    bool is_timed_out;      /* stopped: the task's own time is up, which the engine charges */
     int64_t retry_after_ms; /* fail: as in struct pawl_failure */
     int64_t delay_ms;       /* release */
     int32_t exit_status;    /* of the command; 0 if a signal ended it, or it did not run */

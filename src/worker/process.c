@@ -143,12 +143,30 @@ static char **make_environment(const struct pawl_process *process,
     return pawl_arena_code(arena) == PAWL_OK ? environment : NULL;
 }
 
+enum pawl_code pawl_process_prepare(struct pawl_process *process,
+                                    const struct pawl_process_plan *plan,
+                                    const struct pawl_grant *grant, int32_t number,
+                                    struct pawl_arena *arena, struct pawl_error *err)
+{
+    *process = (struct pawl_process){.out_fd = -1, .err_fd = -1, .arena = arena};
+    enum pawl_code code = write_files(process, plan, grant, number, arena, err);
+    if (code == PAWL_OK) {
+        process->environment = make_environment(process, plan, grant, arena);
+        if (process->environment == NULL) {
+            code = pawl_error_set(err, PAWL_NO_MEMORY, "no room for the environment of a command");
+        }
+    }
+    if (code != PAWL_OK) pawl_process_close(process);
+    return code;
+}
+
 /* ---- Starting -------------------------------------------------------------------------------- */
 
 struct child_fds {
     int in;
     int out;
     int err;
+    int lock;
 };
 
 /* In the child, whose other threads do not exist: only calls that are safe then. */
@@ -177,6 +195,10 @@ _Noreturn static void become_command(const struct pawl_process_plan *plan, char 
     /* Those of ours are marked already; this is for what a library may have left open. Old kernels
      * do not know the call and lose nothing but that. */
     (void)syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+    /* The lock goes on. Where so high a number is not allowed it keeps its own. */
+    bool is_moved = fds.lock != PAWL_PROCESS_LOCK_FD &&
+                    dup2(fds.lock, PAWL_PROCESS_LOCK_FD) == PAWL_PROCESS_LOCK_FD;
+    if (!is_moved) (void)fcntl(fds.lock, F_SETFD, 0);
     (void)signal(SIGPIPE, SIG_DFL);
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigemptyset(&none);
@@ -192,8 +214,9 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-static enum pawl_code spawn(struct pawl_process *process, const struct pawl_process_plan *plan,
-                            char **environment, struct pawl_error *err)
+enum pawl_code pawl_process_start(struct pawl_process *process,
+                                  const struct pawl_process_plan *plan, int lock_fd,
+                                  struct pawl_error *err)
 {
     int out[2] = {-1, -1};
     int err_pipe[2] = {-1, -1};
@@ -202,7 +225,8 @@ static enum pawl_code spawn(struct pawl_process *process, const struct pawl_proc
     int in = open(process->task_path, O_RDONLY | O_CLOEXEC);
     if (in >= 0 && pipe2(out, O_CLOEXEC) == 0 && pipe2(err_pipe, O_CLOEXEC) == 0) pid = fork();
     if (pid == 0) {
-        become_command(plan, environment, (struct child_fds){in, out[1], err_pipe[1]}, parent);
+        struct child_fds fds = {.in = in, .out = out[1], .err = err_pipe[1], .lock = lock_fd};
+        become_command(plan, process->environment, fds, parent);
     }
     int failure = errno;
     close_fd(&in);
@@ -220,25 +244,6 @@ static enum pawl_code spawn(struct pawl_process *process, const struct pawl_proc
     process->out_fd = out[0];
     process->err_fd = err_pipe[0];
     return PAWL_OK;
-}
-
-enum pawl_code pawl_process_start(struct pawl_process *process,
-                                  const struct pawl_process_plan *plan,
-                                  const struct pawl_grant *grant, int32_t number,
-                                  struct pawl_arena *arena, struct pawl_error *err)
-{
-    *process = (struct pawl_process){.out_fd = -1, .err_fd = -1, .arena = arena};
-    char **environment = NULL;
-    enum pawl_code code = write_files(process, plan, grant, number, arena, err);
-    if (code == PAWL_OK) {
-        environment = make_environment(process, plan, grant, arena);
-        if (environment == NULL) {
-            code = pawl_error_set(err, PAWL_NO_MEMORY, "no room for the environment of a command");
-        }
-    }
-    if (code == PAWL_OK) code = spawn(process, plan, environment, err);
-    if (code != PAWL_OK) pawl_process_close(process);
-    return code;
 }
 
 /* ---- While it runs --------------------------------------------------------------------------- */

@@ -3,7 +3,8 @@
  * It runs in a process group of its own, which ends with it; whatever of the group is left when it
  * has ended is killed. It gets SIGTERM when the thread that started it ends, so that thread must
  * live as long as the worker. Standard input is the task's file; standard output is kept, standard
- * error handed on as it comes. Threads: the worker's only. */
+ * error handed on as it comes. Descriptor PAWL_PROCESS_LOCK_FD is the lock of its execution, which
+ * its children inherit. Threads: the worker's only. */
 #ifndef PAWL_WORKER_PROCESS_H
 #define PAWL_WORKER_PROCESS_H
 
@@ -11,6 +12,11 @@
 #include "worker/ending.h"
 
 #include <sys/types.h>
+
+enum {
+    /* Beyond what shells use for themselves (10 and up, 255) and scripts by hand (3 to 9). */
+    PAWL_PROCESS_LOCK_FD = 100,
+};
 
 /* What all runs have in common; borrowed while a process lives. */
 struct pawl_process_plan {
@@ -26,7 +32,8 @@ struct pawl_process {
     int out_fd;
     int err_fd; /* -1 once they have been read to the end */
     bool has_exited;
-    int wait_status; /* once has_exited */
+    int wait_status;    /* once has_exited */
+    char **environment; /* in the arena */
     char task_path[256];
     char retry_after_path[256];
     struct pawl_arena *arena; /* borrowed: what it prints is kept here */
@@ -38,15 +45,20 @@ struct pawl_process {
     size_t tail_len;
 };
 
-/* Starts the command for a task.
+/* Makes all that the command for a task is given, and starts nothing.
  *
  *   number  of the slot: names the files
  *   arena   for the environment, and for what is printed until the process is closed
  *   fails   PAWL_IO, PAWL_NO_MEMORY; nothing is left behind */
+enum pawl_code pawl_process_prepare(struct pawl_process *process,
+                                    const struct pawl_process_plan *plan,
+                                    const struct pawl_grant *grant, int32_t number,
+                                    struct pawl_arena *arena, struct pawl_error *err) PAWL_MUST_USE;
+
+/* Starts the command, with the lock of its execution. PAWL_IO; what was prepared stays. */
 enum pawl_code pawl_process_start(struct pawl_process *process,
-                                  const struct pawl_process_plan *plan,
-                                  const struct pawl_grant *grant, int32_t number,
-                                  struct pawl_arena *arena, struct pawl_error *err) PAWL_MUST_USE;
+                                  const struct pawl_process_plan *plan, int lock_fd,
+                                  struct pawl_error *err) PAWL_MUST_USE;
 
 /* To the whole group; nothing once it has exited. */
 void pawl_process_signal(struct pawl_process *process, int signal_number);

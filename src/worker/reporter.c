@@ -28,10 +28,12 @@ enum {
 };
 
 enum stage {
-    IDLE,    /* no task */
-    WORKING, /* log comes in */
-    ENDED,   /* there is an outcome */
-    SETTLED, /* it is dealt with; the worker has not looked yet */
+    IDLE,      /* no task */
+    BEGINNING, /* its execution is to begin */
+    BEGUN,     /* or could not; the worker has not looked yet */
+    WORKING,   /* log comes in */
+    ENDED,     /* there is an outcome */
+    SETTLED,   /* it is dealt with; the worker has not looked yet */
 };
 
 struct pawl_reporter {
@@ -46,6 +48,7 @@ struct pawl_reporter {
     bool is_stopping;
     bool is_hurried;
     struct pawl_fence fence;
+    struct pawl_begun begun;
     struct pawl_ending ending;
     size_t log_len;
     char log[LOG_BYTES_MAX];
@@ -54,6 +57,7 @@ struct pawl_reporter {
 /* What the thread has to do next. */
 struct work {
     bool is_over;   /* the thread ends */
+    bool begins;    /* the execution is next */
     bool has_ended; /* the outcome is next */
     struct pawl_fence fence;
     struct pawl_ending ending;
@@ -78,11 +82,13 @@ static void wait_for_work(struct pawl_reporter *reporter, struct work *work)
 {
     pthread_mutex_lock(&reporter->mutex);
     size_t len = ready_bytes(reporter);
-    while (len == 0 && reporter->stage != ENDED && !reporter->is_stopping) {
+    while (len == 0 && reporter->stage != BEGINNING && reporter->stage != ENDED &&
+           !reporter->is_stopping) {
         (void)pthread_cond_wait(&reporter->changed, &reporter->mutex);
         len = ready_bytes(reporter);
     }
     work->is_over = reporter->is_stopping;
+    work->begins = reporter->stage == BEGINNING;
     work->has_ended = len == 0 && reporter->stage == ENDED;
     work->fence = reporter->fence;
     work->ending = reporter->ending;
@@ -123,6 +129,21 @@ static bool may_try_again(struct pawl_reporter *reporter, enum pawl_code code, i
     int64_t wait_ms = tries < 5 ? RETRY_MS_MIN * (INT64_C(1) << tries) : RETRY_MS_MAX;
     sleep_ms(wait_ms < RETRY_MS_MAX ? wait_ms : RETRY_MS_MAX);
     return !is_lost(reporter);
+}
+
+static void begin(struct pawl_reporter *reporter, const struct work *work)
+{
+    struct pawl_begun begun = {0};
+    for (int32_t tries = 0;; tries++) {
+        begun.code = pawl_execution_begin(reporter->options.pawl, &work->fence, &begun.execution,
+                                          &begun.err);
+        if (begun.code == PAWL_OK || begun.code == PAWL_IO) break;
+        if (!may_try_again(reporter, begun.code, tries)) break;
+    }
+    pthread_mutex_lock(&reporter->mutex);
+    reporter->begun = begun;
+    reporter->stage = BEGUN;
+    pthread_mutex_unlock(&reporter->mutex);
 }
 
 static void pass_on(struct pawl_reporter *reporter, const struct work *work)
@@ -170,6 +191,25 @@ static void write_log(struct pawl_reporter *reporter, const struct work *work)
                    PAWL_TEXT("error", pawl_str_of(err.text)));
 }
 
+/* That the work has stopped, so that the task need not wait for its proof. Where the store holds
+ * the lease to be ours still, the task is given back as one does then. */
+static enum pawl_code say_stopped(struct pawl_reporter *reporter, const struct work *work,
+                                  struct pawl_error *err)
+{
+    struct pawl *pawl = reporter->options.pawl;
+    struct pawl_change change = PAWL_CHANGE_INIT;
+    struct pawl_failure failure = PAWL_FAILURE_INIT;
+    change.fence = &work->fence;
+    failure.error = work->ending.text;
+    enum pawl_code code = pawl_lease_stopped(pawl, &work->fence, err);
+    if (code == PAWL_STATE) {
+        code = work->ending.is_timed_out
+                   ? pawl_task_fail(pawl, work->fence.task_id, &failure, &change, err)
+                   : pawl_task_release(pawl, work->fence.task_id, 0, &change, err);
+    }
+    return code == PAWL_LEASE_LOST ? PAWL_OK : code; /* somebody has seen to it */
+}
+
 static enum pawl_code say(struct pawl_reporter *reporter, const struct work *work,
                           struct pawl_error *err)
 {
@@ -182,6 +222,8 @@ static enum pawl_code say(struct pawl_reporter *reporter, const struct work *wor
     switch (ending->kind) {
     case PAWL_ENDING_NONE:
         return PAWL_OK;
+    case PAWL_ENDING_STOPPED:
+        return say_stopped(reporter, work, err);
     case PAWL_ENDING_COMPLETE:
         return pawl_task_complete(pawl, id, ending->text, &change, err);
     case PAWL_ENDING_RELEASE:
@@ -277,18 +319,34 @@ static bool has_ended(struct pawl_reporter *reporter, const struct work *work)
     return false;
 }
 
-/* We count an attempt's time from a little before the engine does. Where that is what ended it, the
- * engine is let go first, so that the end of one attempt is not told twice. */
-static bool has_timed_out(struct pawl_reporter *reporter, const struct work *work)
+/* What became of the task after it was said that its work has stopped. */
+static void log_stopped(struct pawl_reporter *reporter, const struct work *work)
 {
-    enum { LOOKS_MAX = 20, LOOK_EVERY_MS = 10 };
-    if (!work->ending.is_timed_out) return false;
-    for (int looks = 0; looks < LOOKS_MAX && !is_hurried(reporter); looks++) {
-        sleep_ms(LOOK_EVERY_MS);
-        pawl_arena_reset(reporter->arena);
-        if (has_ended(reporter, work)) return true;
+    if (has_ended(reporter, work)) return;
+    pawl_log_write(reporter->options.log, PAWL_LOG_WARN, "worker.lease_lost",
+                   PAWL_TEXT("task", work->fence.task_id), PAWL_INT("epoch", work->fence.epoch));
+}
+
+static void log_ending(struct pawl_reporter *reporter, const struct work *work)
+{
+    switch (work->ending.kind) {
+    case PAWL_ENDING_NONE:
+    case PAWL_ENDING_STOPPED:
+        log_stopped(reporter, work);
+        break;
+    case PAWL_ENDING_FAIL: {
+        struct pawl_fate_look look =
+            pawl_fate_of(reporter->options.pawl, &work->fence, reporter->arena);
+        log_failure(reporter, work, "fail", work->ending.text, &look);
+        break;
     }
-    return false;
+    case PAWL_ENDING_COMPLETE:
+    case PAWL_ENDING_RELEASE:
+    case PAWL_ENDING_CANCEL:
+    case PAWL_ENDING_PAUSE:
+        log_fate(reporter, work, pawl_ending_name(work->ending.kind));
+        break;
+    }
 }
 
 static void write_ending(struct pawl_reporter *reporter, struct work *work)
@@ -296,7 +354,7 @@ static void write_ending(struct pawl_reporter *reporter, struct work *work)
     struct pawl_error err = {0};
     enum pawl_code code = PAWL_OK;
     pawl_arena_reset(reporter->arena);
-    if (has_ended(reporter, work) || has_timed_out(reporter, work)) return;
+    if (has_ended(reporter, work)) return;
     pawl_arena_reset(reporter->arena);
     for (int32_t tries = 0;; tries++) {
         code = say(reporter, work, &err);
@@ -305,19 +363,13 @@ static void write_ending(struct pawl_reporter *reporter, struct work *work)
         if (!may_try_again(reporter, code, tries)) break;
     }
     if (code == PAWL_LEASE_LOST && has_ended(reporter, work)) return; /* since we have looked */
-    if (code != PAWL_OK) {
-        log_dropped(reporter, work, code, &err);
-    } else if (work->ending.kind == PAWL_ENDING_NONE) {
-        pawl_log_write(reporter->options.log, PAWL_LOG_WARN, "worker.lease_lost",
-                       PAWL_TEXT("task", work->fence.task_id),
-                       PAWL_INT("epoch", work->fence.epoch));
-    } else if (work->ending.kind == PAWL_ENDING_FAIL) {
-        struct pawl_fate_look look =
-            pawl_fate_of(reporter->options.pawl, &work->fence, reporter->arena);
-        log_failure(reporter, work, "fail", work->ending.text, &look);
+    if (code == PAWL_OK) {
+        log_ending(reporter, work);
     } else {
-        log_fate(reporter, work, pawl_ending_name(work->ending.kind));
+        log_dropped(reporter, work, code, &err);
     }
+    /* Refused, the outcome is kept as a late one; the lease is over, and so is the work. */
+    if (code == PAWL_LEASE_LOST) (void)say_stopped(reporter, work, &err);
 }
 
 static void *reporter_run(void *self)
@@ -327,7 +379,9 @@ static void *reporter_run(void *self)
     for (;;) {
         wait_for_work(reporter, &work);
         if (work.is_over) return NULL;
-        if (!work.has_ended) {
+        if (work.begins) {
+            begin(reporter, &work);
+        } else if (!work.has_ended) {
             pass_on(reporter, &work);
             if (!is_lost(reporter)) write_log(reporter, &work);
         } else {
@@ -386,8 +440,22 @@ void pawl_reporter_begin(struct pawl_reporter *reporter, const struct pawl_fence
     pawl_assert(reporter->stage == IDLE);
     pawl_assert(reporter->log_len == 0);
     reporter->fence = *fence;
-    reporter->stage = WORKING;
+    reporter->stage = BEGINNING;
+    pthread_cond_signal(&reporter->changed);
     pthread_mutex_unlock(&reporter->mutex);
+}
+
+bool pawl_reporter_has_begun(struct pawl_reporter *reporter, struct pawl_begun *out)
+{
+    pthread_mutex_lock(&reporter->mutex);
+    bool has_begun = reporter->stage == BEGUN;
+    if (has_begun) {
+        *out = reporter->begun;
+        reporter->begun = (struct pawl_begun){0};
+        reporter->stage = WORKING;
+    }
+    pthread_mutex_unlock(&reporter->mutex);
+    return has_begun;
 }
 
 size_t pawl_reporter_room(struct pawl_reporter *reporter)

@@ -1,5 +1,6 @@
-/* Tells the store of one task in hand: its log while it runs, and its ending. A thread a slot, so
- * that a slow commit holds up nothing but the log of its own task. */
+/* Speaks with the store about one task in hand: begins its execution, then tells its log while it
+ * runs, and its ending. A thread a slot, so that a slow commit holds up nothing but its own task.
+ */
 #ifndef PAWL_WORKER_REPORTER_H
 #define PAWL_WORKER_REPORTER_H
 
@@ -25,8 +26,18 @@ enum pawl_code pawl_reporter_open(struct pawl_reporter **out,
                                   struct pawl_error *err) PAWL_MUST_USE;
 void pawl_reporter_close(struct pawl_reporter *reporter); /* only between tasks; takes NULL */
 
+struct pawl_begun {
+    enum pawl_code code;              /* of pawl_execution_begin */
+    struct pawl_execution *execution; /* on PAWL_OK: the worker's to close */
+    struct pawl_error err;
+};
+
 /* A task begins; the fence's texts are borrowed until it is settled. */
 void pawl_reporter_begin(struct pawl_reporter *reporter, const struct pawl_fence *fence);
+
+/* True, once, when it is known whether its execution could begin. Before that nothing may run, and
+ * nothing else may be called of the task. */
+bool pawl_reporter_has_begun(struct pawl_reporter *reporter, struct pawl_begun *out);
 
 /* How many bytes of log it can take now. */
 size_t pawl_reporter_room(struct pawl_reporter *reporter);

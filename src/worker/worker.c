@@ -1,10 +1,14 @@
 /* The loop: what runs, what is due, who is to be stopped. One thread; see worker.h for the others.
  *
- * A slot goes round: free, working (its command runs), reporting (the outcome is being told), free.
- * All reasons to stop a command meet in stop(). One that ends with exit status 0 all the same has
- * finished its work, and the task is completed, unless its time was up. Else the first reason
- * decides what becomes of the task, except that a lost lease beats all: then nothing may be said
- * any more. */
+ *   FREE -> BEGINNING -> WORKING -> CLEARING -> REPORTING -> FREE
+ *
+ * A slot begins when its execution has its lock; works while its command runs; clears what the
+ * command has left running, until nobody holds the lock; and reports. All reasons to stop a command
+ * meet in stop(). One that ends with exit status 0 all the same has finished its work, and the task
+ * is completed, unless its time was up. Else the first reason decides what becomes of the task,
+ * except that a lost lease beats all: then only that the work has stopped may be said. What ends by
+ * itself after its lease is lost is told like any other: it is refused, and kept as a late result.
+ */
 #include "worker/worker.h"
 
 #include "base/arena.h"
@@ -13,6 +17,7 @@
 #include "base/str.h"
 #include "supervisor/clock.h"
 #include "supervisor/keeper.h"
+#include "worker/leftover.h"
 #include "worker/process.h"
 #include "worker/reporter.h"
 
@@ -40,9 +45,13 @@ enum {
     /* The JSON of a task, while it is written, and what its command prints. */
     SLOT_BYTES_MAX = 128 * 1024 * 1024,
     READ_BYTES = 16 * 1024,
+    /* Looks for what a command has left running, until it has gone. Its end is heard of; the rest
+     * may be nobody's child of ours. */
+    CLEAR_LOOK_MS_MIN = 1,
+    CLEAR_LOOK_MS_MAX = 250,
 };
 
-enum phase { FREE, WORKING, REPORTING };
+enum phase { FREE, BEGINNING, WORKING, CLEARING, REPORTING };
 
 /* Why a command is told to stop. The first that comes stays, since the command has had its SIGTERM for
  * it; only a lost lease takes the place of another, because then nothing may be said of the task. */
@@ -56,38 +65,59 @@ enum reason {
 };
 
 struct slot {
-    int32_t number;
+    int32_t number; /* of all pools together */
+    struct pool *pool;
     enum phase phase;
     struct pawl_arena *arena; /* of its task */
     struct pawl_reporter *reporter;
     struct pawl_process process;
+    bool is_prepared; /* the process can be started */
     struct pawl_fence fence;
+    struct pawl_str queue;
+    int32_t attempt;
+    struct pawl_execution *execution; /* NULL unless begun */
+    struct pawl_leftover leftover;
     int64_t started_boot_ms;
-    int64_t asked_boot_ms;   /* its claim: from here its time counts, as its lease does */
     int64_t timeout_ms;      /* 0 = none */
     bool is_own_timeout;     /* of the task, not of the worker's options */
     enum reason reason;      /* why it was told to stop */
-    int64_t kill_at_boot_ms; /* once told to */
+    int64_t kill_at_boot_ms; /* once told to; of what is left, while it is cleared */
+    int64_t look_at_boot_ms; /* clearing: the next look, and how long until the one after it */
+    int64_t look_ms;
+    bool is_uncontained; /* clearing: somebody whom we cannot stop holds the lock */
+};
+
+struct pool { /* beside the worker's thread, a claimer and a keeper */
+    struct worker *worker;
+    const struct pawl_worker_pool *options;
+    struct pawl_process_plan plan;
+    struct pawl_keeper *keeper;
+    struct pawl_claimer *claimer;
+    struct slot *slots; /* of the worker's */
+    bool is_quiet;      /* no slot of any pool worked when its claim under way was asked */
+    int64_t empty_turn; /* what turn it was when nothing was found and nothing ran; -1 = never */
+    int64_t turn;       /* when its claim was asked */
+    int64_t claim_at_boot_ms;
+    int64_t claim_retry_ms;
 };
 
 struct worker {
     const struct pawl_worker_options *options;
-    struct pawl_process_plan plan;
     int64_t grace_ms;
     int heard_fd; /* rung by the other threads */
     int timer_fd;
     int child_fd; /* tells of SIGCHLD */
     char folder[192];
-    struct pawl_keeper *keeper;
-    struct pawl_claimer *claimer;
+    struct pool *pools;
+    size_t pool_count;
     struct slot *slots;
     int32_t slot_count;
     struct pollfd *poll_fds;
+    pid_t *commands; /* of each slot, 0 = none; filled by find_commands */
 
     bool claims_are_over; /* no more tasks are asked for */
-    bool all_were_free;   /* when the claim under way was asked */
-    int64_t claim_at_boot_ms;
-    int64_t claim_retry_ms;
+    int64_t turn;         /* grows when a slot begins or gets free */
+    bool child_has_ended; /* since the last round */
     bool is_draining;
     int64_t drain_until_boot_ms; /* then commands are stopped */
     bool is_hurried;
@@ -97,21 +127,37 @@ struct worker {
 
 /* ---- Slots ----------------------------------------------------------------------------------- */
 
-static int32_t free_count(const struct worker *worker)
+static int32_t free_count(const struct slot *slots, int32_t slot_count)
 {
     int32_t count = 0;
-    for (int32_t i = 0; i < worker->slot_count; i++) {
-        count += worker->slots[i].phase == FREE ? 1 : 0;
-    }
+    for (int32_t i = 0; i < slot_count; i++) count += slots[i].phase == FREE ? 1 : 0;
     return count;
 }
 
-static struct slot *free_slot(struct worker *worker)
+static bool is_idle(const struct worker *worker)
 {
-    for (int32_t i = 0; i < worker->slot_count; i++) {
-        if (worker->slots[i].phase == FREE) return &worker->slots[i];
+    return free_count(worker->slots, worker->slot_count) == worker->slot_count;
+}
+
+static struct slot *free_slot(struct pool *pool)
+{
+    for (int32_t i = 0; i < pool->options->slots; i++) {
+        if (pool->slots[i].phase == FREE) return &pool->slots[i];
     }
     return NULL;
+}
+
+static struct pawl_kept kept_of(const struct slot *slot)
+{
+    return pawl_keeper_look(slot->pool->keeper, (int32_t)(slot - slot->pool->slots));
+}
+
+static void find_commands(struct worker *worker)
+{
+    for (int32_t i = 0; i < worker->slot_count; i++) {
+        const struct slot *slot = &worker->slots[i];
+        worker->commands[i] = slot->phase == WORKING ? slot->process.pid : 0;
+    }
 }
 
 static void report(struct slot *slot, const struct pawl_ending *ending)
@@ -121,19 +167,23 @@ static void report(struct slot *slot, const struct pawl_ending *ending)
 }
 
 /* Takes a task in hand. */
-static void begin(struct worker *worker, struct slot *slot, const struct pawl_grant *grant,
+static void begin(struct pool *pool, struct slot *slot, const struct pawl_grant *grant,
                   int64_t asked_boot_ms)
 {
+    const struct worker *worker = pool->worker;
     pawl_assert(slot->phase == FREE);
     pawl_arena_reset(slot->arena);
-    slot->phase = WORKING;
+    slot->phase = BEGINNING;
     slot->reason = STOP_NONE;
     slot->fence = grant->fence;
     slot->fence.task_id = pawl_arena_copy(slot->arena, grant->fence.task_id);
-    slot->fence.owner = worker->options->worker_id;
+    slot->fence.owner = pool->options->worker_id;
+    slot->queue = pawl_arena_copy(slot->arena, grant->queue);
+    slot->attempt = grant->attempt;
     pawl_assert(slot->fence.task_id.len > 0); /* an arena that was reset has room for it */
+    /* An attempt's time counts from the answer: by then the store counts it too, so that it agrees
+     * when we say that it is up. The lease counts from before the question. */
     slot->started_boot_ms = pawl_worker_boot_ms();
-    slot->asked_boot_ms = asked_boot_ms;
     slot->timeout_ms = grant->timeout_ms;
     int64_t own_timeout_ms = worker->options->timeout_ms;
     if (own_timeout_ms > 0 && (slot->timeout_ms == 0 || own_timeout_ms < slot->timeout_ms)) {
@@ -141,29 +191,67 @@ static void begin(struct worker *worker, struct slot *slot, const struct pawl_gr
     }
     slot->is_own_timeout = grant->timeout_ms != 0 && slot->timeout_ms == grant->timeout_ms;
     int64_t attempt_end = grant->timeout_ms > 0 ? asked_boot_ms + grant->timeout_ms : INT64_MAX;
-    pawl_keeper_hold(worker->keeper, slot->number, &slot->fence, grant->lease_ms, asked_boot_ms,
-                     attempt_end);
+    pawl_keeper_hold(pool->keeper, (int32_t)(slot - pool->slots), &slot->fence, grant->lease_ms,
+                     asked_boot_ms, attempt_end);
     pawl_reporter_begin(slot->reporter, &slot->fence);
 
-    struct pawl_ending give_back = {.kind = PAWL_ENDING_RELEASE};
-    if (worker->is_draining) {
-        report(slot, &give_back);
-        return;
-    }
     struct pawl_error err = {0};
     enum pawl_code code =
-        pawl_process_start(&slot->process, &worker->plan, grant, slot->number, slot->arena, &err);
-    if (code == PAWL_OK) {
-        pawl_log_write(worker->options->log, PAWL_LOG_INFO, "worker.task_started",
-                       PAWL_TEXT("task", slot->fence.task_id), PAWL_INT("epoch", slot->fence.epoch),
-                       PAWL_TEXT("queue", grant->queue), PAWL_INT("attempt", grant->attempt));
-        return;
-    }
+        pawl_process_prepare(&slot->process, &pool->plan, grant, slot->number, slot->arena, &err);
+    slot->is_prepared = code == PAWL_OK;
+    if (code == PAWL_OK) return;
     pawl_log_write(worker->options->log, PAWL_LOG_ERROR, "worker.start_failed",
                    PAWL_TEXT("task", slot->fence.task_id),
                    PAWL_TEXT("error", pawl_str_of(err.text)));
-    give_back.delay_ms = START_RETRY_MS;
-    report(slot, &give_back);
+}
+
+/* Starts the command, now that its execution has its lock. */
+static enum pawl_code start(struct worker *worker, struct slot *slot, struct pawl_error *err)
+{
+    int lock_fd = pawl_execution_fd(slot->execution);
+    pawl_leftover_init(&slot->leftover, &slot->fence, lock_fd);
+    enum pawl_code code = pawl_process_start(&slot->process, &slot->pool->plan, lock_fd, err);
+    if (code != PAWL_OK) return code;
+    slot->phase = WORKING;
+    pawl_log_write(worker->options->log, PAWL_LOG_INFO, "worker.task_started",
+                   PAWL_TEXT("task", slot->fence.task_id), PAWL_INT("epoch", slot->fence.epoch),
+                   PAWL_TEXT("queue", slot->queue), PAWL_INT("attempt", slot->attempt));
+    return PAWL_OK;
+}
+
+/* What is said of a task whose command was not started. */
+static struct pawl_ending ending_unstarted(const struct worker *worker, const struct slot *slot,
+                                           enum pawl_code code)
+{
+    struct pawl_ending ending = {.kind = PAWL_ENDING_RELEASE};
+    bool is_ours = code == PAWL_OK || code == PAWL_IO;
+    if (!is_ours) ending.kind = PAWL_ENDING_NONE; /* another has it, or it cannot be known */
+    if (code != PAWL_OK || !slot->is_prepared) ending.delay_ms = START_RETRY_MS;
+    if (worker->is_draining) ending.delay_ms = 0;
+    return ending;
+}
+
+static void tend_beginning(struct worker *worker, struct slot *slot)
+{
+    struct pawl_begun begun;
+    if (!pawl_reporter_has_begun(slot->reporter, &begun)) return;
+    slot->execution = begun.execution;
+    enum pawl_code code = begun.code;
+    bool may_start = code == PAWL_OK && slot->is_prepared && !worker->is_draining;
+    if (may_start) code = start(worker, slot, &begun.err);
+    if (slot->phase == WORKING) return;
+
+    if (code != PAWL_OK && code != PAWL_LEASE_LOST) {
+        pawl_log_write(worker->options->log, PAWL_LOG_ERROR, "worker.start_failed",
+                       PAWL_TEXT("task", slot->fence.task_id),
+                       PAWL_TEXT("error", pawl_str_of(begun.err.text)));
+    }
+    struct pawl_ending ending = ending_unstarted(worker, slot, code);
+    if (slot->is_prepared) pawl_process_close(&slot->process);
+    if (slot->execution != NULL) (void)pawl_execution_has_stopped(slot->execution); /* removes it */
+    pawl_execution_close(slot->execution);
+    slot->execution = NULL;
+    report(slot, &ending);
 }
 
 static void stop(struct worker *worker, struct slot *slot, enum reason reason, int64_t now_boot_ms)
@@ -188,15 +276,14 @@ static struct pawl_ending ending_of(struct slot *slot)
     case STOP_NONE:
         break;
     case STOP_LOST:
-        ending.kind = PAWL_ENDING_NONE;
-        break;
+        return (struct pawl_ending){.kind = PAWL_ENDING_STOPPED};
     case STOP_TIMEOUT:
-        ending.kind = PAWL_ENDING_FAIL;
+        ending.kind = slot->is_own_timeout ? PAWL_ENDING_STOPPED : PAWL_ENDING_FAIL;
         ending.is_final = false;
         ending.retry_after_ms = 0;
         ending.is_timed_out = slot->is_own_timeout;
-        ending.text =
-            pawl_arena_format(slot->arena, "timed out after %" PRId64 " ms", slot->timeout_ms);
+        ending.text = pawl_arena_format(slot->arena, "%stimed out after %" PRId64 " ms",
+                                        slot->is_own_timeout ? "attempt " : "", slot->timeout_ms);
         break;
     case STOP_DRAIN:
         if (ending.kind == PAWL_ENDING_COMPLETE) break;
@@ -214,6 +301,9 @@ static struct pawl_ending ending_of(struct slot *slot)
 static void conclude(struct worker *worker, struct slot *slot)
 {
     struct pawl_ending ending = ending_of(slot);
+    if (slot->is_uncontained && worker->is_draining) {
+        ending = (struct pawl_ending){.kind = PAWL_ENDING_NONE}; /* its work goes on */
+    }
     if (pawl_arena_code(slot->arena) != PAWL_OK) {
         ending = (struct pawl_ending){.kind = PAWL_ENDING_FAIL,
                                       .text = PAWL_STR("no memory for the result")};
@@ -228,6 +318,8 @@ static void conclude(struct worker *worker, struct slot *slot)
                    PAWL_INT("wait_status", slot->process.wait_status),
                    PAWL_INT("ms", pawl_worker_boot_ms() - slot->started_boot_ms));
     pawl_process_close(&slot->process);
+    pawl_execution_close(slot->execution);
+    slot->execution = NULL;
     report(slot, &ending);
 }
 
@@ -243,18 +335,24 @@ static void pump(struct slot *slot)
 
 static int64_t timeout_at(const struct slot *slot)
 {
-    return slot->timeout_ms == 0 ? INT64_MAX : slot->asked_boot_ms + slot->timeout_ms;
+    return slot->timeout_ms == 0 ? INT64_MAX : slot->started_boot_ms + slot->timeout_ms;
+}
+
+/* A lease that is cut where the attempt's time is up is not lost before that. */
+static int64_t stop_at(const struct pawl_kept *kept)
+{
+    return kept->is_cut ? INT64_MAX : kept->stop_at_boot_ms;
 }
 
 static void look_for_reasons(struct worker *worker, struct slot *slot, int64_t now_boot_ms)
 {
-    struct pawl_kept kept = pawl_keeper_look(worker->keeper, slot->number);
+    struct pawl_kept kept = kept_of(slot);
     if (kept.is_lost) {
         stop(worker, slot, STOP_LOST, now_boot_ms);
     } else if (now_boot_ms >= timeout_at(slot)) {
         stop(worker, slot, STOP_TIMEOUT, now_boot_ms);
-    } else if (now_boot_ms >= kept.stop_at_boot_ms) {
-        stop(worker, slot, kept.is_cut ? STOP_TIMEOUT : STOP_LOST, now_boot_ms);
+    } else if (now_boot_ms >= stop_at(&kept)) {
+        stop(worker, slot, STOP_LOST, now_boot_ms);
     } else if (kept.control == PAWL_CONTROL_CANCEL) {
         stop(worker, slot, STOP_CANCEL, now_boot_ms);
     } else if (kept.control == PAWL_CONTROL_PAUSE) {
@@ -275,29 +373,71 @@ static void tend_working(struct worker *worker, struct slot *slot, int64_t now_b
         &slot->process); /* before reading: what it wrote before its end is then read */
     pump(slot);
     if (!slot->process.has_exited) look_for_reasons(worker, slot, now_boot_ms);
-    if (pawl_process_is_over(&slot->process)) conclude(worker, slot);
+    if (!pawl_process_is_over(&slot->process)) return;
+    slot->phase = CLEARING;
+    slot->is_uncontained = false;
+    slot->kill_at_boot_ms = now_boot_ms + worker->grace_ms;
+    slot->look_at_boot_ms = now_boot_ms;
+    slot->look_ms = CLEAR_LOOK_MS_MIN;
+}
+
+static void tell_uncontained(struct worker *worker, struct slot *slot)
+{
+    slot->is_uncontained = true;
+    pawl_log_write(worker->options->log, PAWL_LOG_ERROR, "worker.uncontained",
+                   PAWL_TEXT("task", slot->fence.task_id), PAWL_INT("epoch", slot->fence.epoch),
+                   PAWL_INT("pid", pawl_leftover_holder(&slot->leftover)),
+                   PAWL_TEXT("error", PAWL_STR("a process that this worker cannot stop holds the "
+                                               "lock of the task's execution")));
+}
+
+/* The command has ended; the outcome waits until nothing of it runs. */
+static void tend_clearing(struct worker *worker, struct slot *slot, int64_t now_boot_ms)
+{
+    bool is_due = now_boot_ms >= slot->look_at_boot_ms || worker->child_has_ended;
+    if (!is_due && !worker->is_draining) return;
+    bool is_kill = worker->is_hurried || now_boot_ms >= slot->kill_at_boot_ms;
+    find_commands(worker);
+    int32_t left =
+        pawl_leftover_stop(&slot->leftover, worker->commands, worker->slot_count, is_kill);
+    bool has_stopped = pawl_execution_has_stopped(slot->execution);
+    if (left == 0 && !has_stopped && is_kill && !slot->is_uncontained) {
+        tell_uncontained(worker, slot);
+    }
+    bool is_given_up = slot->is_uncontained && worker->is_draining;
+    if ((left == 0 && has_stopped) || is_given_up) {
+        conclude(worker, slot);
+        return;
+    }
+    slot->look_at_boot_ms = now_boot_ms + slot->look_ms;
+    slot->look_ms = slot->look_ms < CLEAR_LOOK_MS_MAX ? slot->look_ms * 2 : CLEAR_LOOK_MS_MAX;
 }
 
 static void tend(struct worker *worker, struct slot *slot, int64_t now_boot_ms)
 {
+    if (slot->phase == BEGINNING) tend_beginning(worker, slot);
     if (slot->phase == WORKING) tend_working(worker, slot, now_boot_ms);
+    if (slot->phase == CLEARING) tend_clearing(worker, slot, now_boot_ms);
     if (slot->phase == REPORTING && pawl_reporter_is_settled(slot->reporter)) {
-        pawl_keeper_drop(worker->keeper, slot->number);
+        pawl_keeper_drop(slot->pool->keeper, (int32_t)(slot - slot->pool->slots));
         slot->phase = FREE;
+        worker->turn++;
     }
 }
 
 /* ---- Claims ---------------------------------------------------------------------------------- */
 
-static void ask_for_tasks(struct worker *worker, int64_t now_boot_ms)
+static void ask_for_tasks(struct pool *pool, int64_t now_boot_ms)
 {
-    int32_t count = free_count(worker);
-    if (worker->claims_are_over || pawl_claimer_is_asking(worker->claimer)) return;
-    if (count == 0 || now_boot_ms < worker->claim_at_boot_ms) return;
-    worker->all_were_free = count == worker->slot_count;
+    const struct pawl_worker_options *options = pool->worker->options;
+    int32_t count = free_count(pool->slots, pool->options->slots);
+    if (pool->worker->claims_are_over || pawl_claimer_is_asking(pool->claimer)) return;
+    if (count == 0 || now_boot_ms < pool->claim_at_boot_ms) return;
+    pool->is_quiet = is_idle(pool->worker);
+    pool->turn = pool->worker->turn;
     int64_t wait_ms = CLAIM_WAIT_MS;
-    if (worker->options->is_until_empty) wait_ms = worker->all_were_free ? 0 : CLAIM_WAIT_BRIEF_MS;
-    pawl_claimer_ask(worker->claimer, worker->options->is_once ? 1 : count, wait_ms);
+    if (options->is_until_empty) wait_ms = pool->is_quiet ? 0 : CLAIM_WAIT_BRIEF_MS;
+    pawl_claimer_ask(pool->claimer, options->is_once ? 1 : count, wait_ms);
 }
 
 /* Whether asking again can help. */
@@ -306,40 +446,59 @@ static bool may_help(enum pawl_code code)
     return pawl_code_repeats(code) || code == PAWL_IO || code == PAWL_NO_MEMORY;
 }
 
-static void take_failure(struct worker *worker, const struct pawl_claim_answer *answer)
+static void take_failure(struct pool *pool, const struct pawl_claim_answer *answer)
 {
-    int64_t wait_ms = worker->claim_retry_ms == 0 ? CLAIM_RETRY_MS_MIN : worker->claim_retry_ms * 2;
-    worker->claim_retry_ms = wait_ms < CLAIM_RETRY_MS_MAX ? wait_ms : CLAIM_RETRY_MS_MAX;
-    worker->claim_at_boot_ms = pawl_worker_boot_ms() + worker->claim_retry_ms;
+    struct worker *worker = pool->worker;
+    int64_t wait_ms = pool->claim_retry_ms == 0 ? CLAIM_RETRY_MS_MIN : pool->claim_retry_ms * 2;
+    pool->claim_retry_ms = wait_ms < CLAIM_RETRY_MS_MAX ? wait_ms : CLAIM_RETRY_MS_MAX;
+    pool->claim_at_boot_ms = pawl_worker_boot_ms() + pool->claim_retry_ms;
     if (may_help(answer->code)) {
         pawl_log_write(worker->options->log, PAWL_LOG_WARN, "worker.claim_failed",
                        PAWL_TEXT("code", pawl_str_of(pawl_code_name(answer->code))),
-                       PAWL_INT("again_in_ms", worker->claim_retry_ms),
+                       PAWL_INT("again_in_ms", pool->claim_retry_ms),
                        PAWL_TEXT("error", pawl_str_of(answer->err.text)));
         return;
     }
     worker->claims_are_over = true;
+    if (worker->code != PAWL_OK) return;
     worker->code = answer->code;
     worker->err = answer->err;
 }
 
-static void take_tasks(struct worker *worker)
+/* Whether every pool has found nothing since the last slot of any began or got free. */
+static bool is_empty(const struct worker *worker)
 {
+    for (size_t i = 0; i < worker->pool_count; i++) {
+        if (worker->pools[i].empty_turn != worker->turn) return false;
+    }
+    return true;
+}
+
+static void take_tasks(struct pool *pool)
+{
+    struct worker *worker = pool->worker;
     struct pawl_claim_answer answer;
-    if (!pawl_claimer_take(worker->claimer, &answer)) return;
+    if (!pawl_claimer_take(pool->claimer, &answer)) return;
     if (answer.code != PAWL_OK) {
-        take_failure(worker, &answer);
+        take_failure(pool, &answer);
         return;
     }
-    worker->claim_retry_ms = 0;
+    pool->claim_retry_ms = 0;
     for (size_t i = 0; i < answer.count; i++) {
-        struct slot *slot = free_slot(worker);
+        struct slot *slot = free_slot(pool);
         pawl_assert(slot != NULL); /* no more was asked for */
-        begin(worker, slot, &answer.grants[i], answer.asked_boot_ms);
+        begin(pool, slot, &answer.grants[i], answer.asked_boot_ms);
+        worker->turn++;
     }
-    bool is_one = answer.count > 0 && worker->options->is_once;
-    bool is_empty = answer.count == 0 && worker->options->is_until_empty && worker->all_were_free;
-    if (is_one || is_empty) worker->claims_are_over = true;
+    if (answer.count > 0 && worker->options->is_once) worker->claims_are_over = true;
+    if (answer.count > 0 || !worker->options->is_until_empty) return;
+    if (pool->is_quiet) pool->empty_turn = pool->turn;
+    if (is_empty(worker)) {
+        worker->claims_are_over = true;
+    } else if (pool->is_quiet) {
+        /* Others have not answered yet, or work: what they make ready is waited for. */
+        pool->claim_at_boot_ms = pawl_worker_boot_ms() + CLAIM_WAIT_BRIEF_MS / 10;
+    }
 }
 
 /* ---- The loop -------------------------------------------------------------------------------- */
@@ -350,7 +509,8 @@ static void hear_signals(struct worker *worker)
     while (read(worker->options->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         pawl_log_write(worker->options->log, PAWL_LOG_INFO, "worker.draining",
                        PAWL_INT("signal", (int64_t)info.ssi_signo),
-                       PAWL_INT("running", worker->slot_count - free_count(worker)));
+                       PAWL_INT("running", worker->slot_count -
+                                               free_count(worker->slots, worker->slot_count)));
         int64_t now_boot_ms = pawl_worker_boot_ms();
         worker->claims_are_over = true;
         pawl_stop_waiting(worker->options->pawl);
@@ -363,7 +523,7 @@ static void hear_signals(struct worker *worker)
         }
     }
     while (read(worker->child_fd, &info, sizeof info) == (ssize_t)sizeof info) {
-        /* Every slot is looked at anyway. */
+        worker->child_has_ended = true;
     }
 }
 
@@ -376,17 +536,23 @@ static int64_t earlier(int64_t a, int64_t b)
 static int64_t next_due(const struct worker *worker)
 {
     int64_t due = INT64_MAX;
-    bool wants_tasks = !worker->claims_are_over && free_count(worker) > 0;
-    if (wants_tasks && !pawl_claimer_is_asking(worker->claimer)) due = worker->claim_at_boot_ms;
+    for (size_t i = 0; i < worker->pool_count && !worker->claims_are_over; i++) {
+        const struct pool *pool = &worker->pools[i];
+        bool wants_tasks = free_count(pool->slots, pool->options->slots) > 0;
+        if (wants_tasks && !pawl_claimer_is_asking(pool->claimer)) {
+            due = earlier(due, pool->claim_at_boot_ms);
+        }
+    }
     for (int32_t i = 0; i < worker->slot_count; i++) {
         const struct slot *slot = &worker->slots[i];
+        if (slot->phase == CLEARING) due = earlier(due, slot->look_at_boot_ms);
         if (slot->phase != WORKING) continue;
         if (slot->reason != STOP_NONE) {
             due = earlier(due, slot->kill_at_boot_ms);
             continue;
         }
-        struct pawl_kept kept = pawl_keeper_look(worker->keeper, slot->number);
-        due = earlier(due, earlier(kept.stop_at_boot_ms, timeout_at(slot)));
+        struct pawl_kept kept = kept_of(slot);
+        due = earlier(due, earlier(stop_at(&kept), timeout_at(slot)));
         if (worker->is_draining) due = earlier(due, worker->drain_until_boot_ms);
     }
     return due;
@@ -417,21 +583,29 @@ static void wait_for_news(struct worker *worker)
 
 static bool is_over(struct worker *worker)
 {
-    return worker->claims_are_over && free_count(worker) == worker->slot_count &&
-           !pawl_claimer_is_asking(worker->claimer);
+    if (!worker->claims_are_over || !is_idle(worker)) return false;
+    for (size_t i = 0; i < worker->pool_count; i++) {
+        if (pawl_claimer_is_asking(worker->pools[i].claimer)) return false;
+    }
+    return true;
 }
 
 static void work(struct worker *worker)
 {
     for (;;) {
         hear_signals(worker);
-        take_tasks(worker);
+        for (size_t i = 0; i < worker->pool_count; i++) take_tasks(&worker->pools[i]);
+        find_commands(worker);
+        if (worker->child_has_ended) pawl_leftover_reap(worker->commands, worker->slot_count);
         int64_t now_boot_ms = pawl_worker_boot_ms();
         for (int32_t i = 0; i < worker->slot_count; i++) {
             tend(worker, &worker->slots[i], now_boot_ms);
         }
+        worker->child_has_ended = false;
         if (is_over(worker)) return;
-        ask_for_tasks(worker, now_boot_ms);
+        for (size_t i = 0; i < worker->pool_count; i++) {
+            ask_for_tasks(&worker->pools[i], now_boot_ms);
+        }
         wait_for_news(worker);
     }
 }
@@ -472,60 +646,91 @@ static enum pawl_code open_fds(struct worker *worker, struct pawl_error *err)
     return pawl_error_set(err, PAWL_IO, "cannot open a descriptor: %s", strerror(errno));
 }
 
-static enum pawl_code open_slots(struct worker *worker, struct pawl_error *err)
+static enum pawl_code open_slot(struct pool *pool, struct slot *slot, struct pawl_error *err)
+{
+    const struct worker *worker = pool->worker;
+    struct pawl_reporter_options options = {
+        .pawl = worker->options->pawl,
+        .keeper = pool->keeper,
+        .slot = (int32_t)(slot - pool->slots),
+        .heard_fd = worker->heard_fd,
+        .log = worker->options->log,
+        .is_terminal = worker->options->is_terminal,
+    };
+    slot->pool = pool;
+    slot->number = (int32_t)(slot - worker->slots);
+    enum pawl_code code = pawl_arena_open(&slot->arena, SLOT_BYTES_MAX);
+    if (code != PAWL_OK) return pawl_error_set(err, code, "no memory for slots");
+    return pawl_reporter_open(&slot->reporter, &options, err);
+}
+
+static enum pawl_code open_pool(struct pool *pool, struct pawl_error *err)
+{
+    const struct worker *worker = pool->worker;
+    struct pawl *pawl = worker->options->pawl;
+    struct pawl_claim ask = PAWL_CLAIM_INIT;
+    ask.queues = pool->options->queues;
+    ask.queue_count = pool->options->queue_count;
+    ask.worker_id = pool->options->worker_id;
+    ask.lease_ms = worker->options->lease_ms;
+    ask.is_supervised = true;
+    enum pawl_code code =
+        pawl_keeper_open(&pool->keeper, pawl, pool->options->worker_id, pool->options->slots,
+                         worker->heard_fd, worker->options->log, err);
+    for (int32_t i = 0; i < pool->options->slots && code == PAWL_OK; i++) {
+        code = open_slot(pool, &pool->slots[i], err);
+    }
+    if (code != PAWL_OK) return code;
+    return pawl_claimer_open(&pool->claimer, pawl, &ask, worker->heard_fd, err);
+}
+
+/* What each pool is, before anything is opened. */
+static enum pawl_code plan_pools(struct worker *worker, struct pawl_error *err)
+{
+    const struct pawl_worker_options *options = worker->options;
+    struct slot *slots = worker->slots;
+    enum pawl_code code = PAWL_OK;
+    for (size_t i = 0; i < worker->pool_count && code == PAWL_OK; i++) {
+        struct pool *pool = &worker->pools[i];
+        *pool = (struct pool){
+            .worker = worker, .options = &options->pools[i], .slots = slots, .empty_turn = -1};
+        pool->plan = (struct pawl_process_plan){
+            .argv = pool->options->argv,
+            .environment = options->environment,
+            .cwd = options->cwd,
+            .folder = worker->folder,
+            .store = options->store,
+        };
+        slots += pool->options->slots;
+        code = pawl_process_check(&pool->plan, err);
+    }
+    return code;
+}
+
+static enum pawl_code take_memory(struct worker *worker, struct pawl_error *err)
 {
     enum { OTHER_FDS = 4 };
-    worker->slots = calloc((size_t)worker->slot_count, sizeof *worker->slots);
-    worker->poll_fds = calloc(OTHER_FDS + 2 * (size_t)worker->slot_count, sizeof *worker->poll_fds);
-    if (worker->slots == NULL || worker->poll_fds == NULL) {
-        return pawl_error_set(err, PAWL_NO_MEMORY, "no memory for %" PRId32 " slots",
-                              worker->slot_count);
-    }
-    for (int32_t i = 0; i < worker->slot_count; i++) {
-        struct slot *slot = &worker->slots[i];
-        struct pawl_reporter_options options = {
-            .pawl = worker->options->pawl,
-            .keeper = worker->keeper,
-            .slot = i,
-            .heard_fd = worker->heard_fd,
-            .log = worker->options->log,
-            .is_terminal = worker->options->is_terminal,
-        };
-        slot->number = i;
-        enum pawl_code code = pawl_arena_open(&slot->arena, SLOT_BYTES_MAX);
-        if (code != PAWL_OK) return pawl_error_set(err, code, "no memory for slots");
-        code = pawl_reporter_open(&slot->reporter, &options, err);
-        if (code != PAWL_OK) return code;
-    }
-    return PAWL_OK;
+    size_t count = (size_t)worker->slot_count;
+    worker->pools = calloc(worker->pool_count, sizeof *worker->pools);
+    worker->slots = calloc(count, sizeof *worker->slots);
+    worker->commands = calloc(count, sizeof *worker->commands);
+    worker->poll_fds = calloc(OTHER_FDS + 2 * count, sizeof *worker->poll_fds);
+    bool is_whole = worker->pools != NULL && worker->slots != NULL && worker->commands != NULL &&
+                    worker->poll_fds != NULL;
+    if (is_whole) return PAWL_OK;
+    return pawl_error_set(err, PAWL_NO_MEMORY, "no memory for %zu slots", count);
 }
 
 static enum pawl_code open_worker(struct worker *worker, struct pawl_error *err)
 {
-    const struct pawl_worker_options *options = worker->options;
-    struct pawl_claim ask = PAWL_CLAIM_INIT;
-    ask.queues = options->queues;
-    ask.queue_count = options->queue_count;
-    ask.worker_id = options->worker_id;
-    ask.lease_ms = options->lease_ms;
-    worker->plan = (struct pawl_process_plan){
-        .argv = options->argv,
-        .environment = options->environment,
-        .cwd = options->cwd,
-        .folder = worker->folder,
-        .store = options->store,
-    };
     fill_standard_fds();
-    enum pawl_code code = pawl_process_check(&worker->plan, err);
+    pawl_leftover_adopt();
+    enum pawl_code code = take_memory(worker, err);
+    if (code == PAWL_OK) code = plan_pools(worker, err);
     if (code == PAWL_OK) code = make_folder(worker, err);
     if (code == PAWL_OK) code = open_fds(worker, err);
-    if (code == PAWL_OK) {
-        code = pawl_keeper_open(&worker->keeper, options->pawl, options->worker_id,
-                                worker->slot_count, worker->heard_fd, options->log, err);
-    }
-    if (code == PAWL_OK) code = open_slots(worker, err);
-    if (code == PAWL_OK) {
-        code = pawl_claimer_open(&worker->claimer, options->pawl, &ask, worker->heard_fd, err);
+    for (size_t i = 0; i < worker->pool_count && code == PAWL_OK; i++) {
+        code = open_pool(&worker->pools[i], err);
     }
     return code;
 }
@@ -533,13 +738,19 @@ static enum pawl_code open_worker(struct worker *worker, struct pawl_error *err)
 /* Takes a half-open one. */
 static void close_worker(struct worker *worker)
 {
-    pawl_claimer_close(worker->claimer);
+    for (size_t i = 0; worker->pools != NULL && i < worker->pool_count; i++) {
+        pawl_claimer_close(worker->pools[i].claimer);
+    }
     for (int32_t i = 0; worker->slots != NULL && i < worker->slot_count; i++) {
         pawl_reporter_close(worker->slots[i].reporter);
         pawl_arena_close(worker->slots[i].arena);
     }
-    pawl_keeper_close(worker->keeper);
+    for (size_t i = 0; worker->pools != NULL && i < worker->pool_count; i++) {
+        pawl_keeper_close(worker->pools[i].keeper);
+    }
+    free(worker->pools);
     free(worker->slots);
+    free(worker->commands);
     free(worker->poll_fds);
     if (worker->heard_fd >= 0) (void)close(worker->heard_fd);
     if (worker->timer_fd >= 0) (void)close(worker->timer_fd);
@@ -553,12 +764,14 @@ enum pawl_code pawl_worker_run(const struct pawl_worker_options *options, struct
     struct worker worker = {
         .options = options,
         .grace_ms = options->grace_ms > 0 ? options->grace_ms : PAWL_WORKER_GRACE_MS_DEFAULT,
-        .slot_count = options->slots > 0 ? options->slots : 1,
+        .pool_count = options->pool_count,
         .heard_fd = -1,
         .timer_fd = -1,
         .child_fd = -1,
     };
-    pawl_assert(worker.slot_count <= PAWL_WORKER_SLOTS_MAX);
+    for (size_t i = 0; i < options->pool_count; i++) worker.slot_count += options->pools[i].slots;
+    pawl_assert(worker.slot_count >= 1 && worker.slot_count <= PAWL_WORKER_SLOTS_MAX);
+    pawl_assert(worker.pool_count == 1 || !options->is_once);
     enum pawl_code code = open_worker(&worker, err);
     if (code == PAWL_OK) {
         pawl_log_write(options->log, PAWL_LOG_INFO, "worker.started",

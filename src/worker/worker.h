@@ -1,13 +1,15 @@
 /* A worker that runs a command for each task.
  *
- *   claimer thread    asks for as many tasks as there are free slots
- *   keeper thread     renews the leases of all of them
- *   reporter threads  one a slot: its log, its outcome
+ *   claimer threads   one a pool: asks for as many tasks as there are free slots
+ *   keeper threads    one a pool: renews the leases of all of them
+ *   reporter threads  one a slot: begins its execution, tells its log and its outcome
  *   the caller's      starts commands, reads what they print, stops them in time
  *
- * The caller's thread never waits for the store. A command is stopped, SIGTERM and after the grace
- * SIGKILL, when its lease is lost or comes too near to its end, when the task is to be paused or
- * cancelled, when its time is up, and when the worker ends. */
+ * The caller's thread, which must be the first of the process, never waits for the store. Leases
+ * are supervised (docs/leases.md): a command begins when its execution has its lock, and its
+ * outcome is told when nobody holds the lock any more. A command is stopped, SIGTERM and after the
+ * grace SIGKILL, when its lease is lost or comes too near to its end, when the task is to be paused
+ * or cancelled, when its time is up, and when the worker ends. So is what it leaves running. */
 #ifndef PAWL_WORKER_WORKER_H
 #define PAWL_WORKER_WORKER_H
 
@@ -15,25 +17,35 @@
 #include "pawl.h"
 #include "supervisor/claimer.h"
 
-enum { PAWL_WORKER_GRACE_MS_DEFAULT = 5000 };
+enum {
+    PAWL_WORKER_GRACE_MS_DEFAULT = 5000,
+    /* Pools of one worker: each has threads of its own to claim and to keep leases. */
+    PAWL_WORKER_POOLS_MAX = 64,
+};
+
+struct pawl_worker_pool { /* slots, what they take, and what they run; all borrowed */
+    const struct pawl_str *queues;
+    size_t queue_count;        /* 0 = "default" */
+    char *const *argv;         /* the command, NULL-terminated */
+    int32_t slots;             /* at least 1; all pools together at most PAWL_WORKER_SLOTS_MAX */
+    struct pawl_str worker_id; /* each its own */
+};
 
 struct pawl_worker_options { /* all borrowed until the worker has ended */
     struct pawl *pawl;
-    const struct pawl_str *queues;
-    size_t queue_count; /* 0 = "default" */
-    struct pawl_str worker_id;
-    char *const *argv;        /* the command, NULL-terminated */
-    char *const *environment; /* of the command, NAME=VALUE, NULL-terminated */
-    const char *cwd;          /* of the command; NULL = ours */
-    struct pawl_str store;    /* what the command finds in PAWL_DB */
-    int32_t slots;            /* 1..PAWL_WORKER_SLOTS_MAX; 0 = 1 */
-    int64_t lease_ms;         /* 0 = the queue's */
-    int64_t grace_ms;         /* 0 = PAWL_WORKER_GRACE_MS_DEFAULT */
-    int64_t timeout_ms;       /* of one attempt; 0 = the task's alone */
-    bool is_once;             /* end after one task */
-    bool is_until_empty;      /* end when nothing is ready and nothing runs */
-    bool is_terminal;         /* standard error is one */
-    int signal_fd;            /* tells of SIGINT and SIGTERM, which are blocked in all threads */
+    const struct pawl_worker_pool *pools;
+    size_t pool_count;
+    struct pawl_str worker_id; /* of the whole, for the log */
+    char *const *environment;  /* of the commands, NAME=VALUE, NULL-terminated */
+    const char *cwd;           /* of the commands; NULL = ours */
+    struct pawl_str store;     /* what a command finds in PAWL_DB */
+    int64_t lease_ms;          /* 0 = the queue's */
+    int64_t grace_ms;          /* 0 = PAWL_WORKER_GRACE_MS_DEFAULT */
+    int64_t timeout_ms;        /* of one attempt; 0 = the task's alone */
+    bool is_once;              /* end after one task; with one pool only */
+    bool is_until_empty;       /* end when nothing is ready and nothing runs */
+    bool is_terminal;          /* standard error is one */
+    int signal_fd;             /* tells of SIGINT and SIGTERM, which are blocked in all threads */
     const struct pawl_log *log;
 };
 

@@ -1,0 +1,46 @@
+/* What a command has left running outside its process group: started in a session of its own
+ * (setsid), or through a parent that ended at once (a double fork).
+ *
+ * The worker is the subreaper of all it starts, so what lost its parent becomes its own child. Such
+ * a child belongs to a task if its environment says so, or if it holds the lock of the execution.
+ * Threads: the one that starts the commands. */
+#ifndef PAWL_WORKER_LEFTOVER_H
+#define PAWL_WORKER_LEFTOVER_H
+
+#include "pawl.h"
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+enum { PAWL_LEFTOVERS_TOLD_MAX = 64 };
+
+struct pawl_leftover {
+    char id_variable[16 + PAWL_TASK_ID_BYTES_MAX]; /* PAWL_TASK_ID=… */
+    char epoch_variable[16 + 20];                  /* PAWL_EPOCH=… */
+    dev_t lock_device;
+    ino_t lock_inode;
+    pid_t told[PAWL_LEFTOVERS_TOLD_MAX]; /* have got SIGTERM: a second one often means "at once" */
+    int32_t told_count;
+};
+
+/* Takes orphans in from now on; for the whole process. */
+void pawl_leftover_adopt(void);
+
+/* Describes what belongs to an execution; the lock's descriptor is open. */
+void pawl_leftover_init(struct pawl_leftover *leftover, const struct pawl_fence *fence,
+                        int lock_fd);
+
+/* Stops all children that belong to it, and gives their number: SIGTERM to each that has not had
+ * it, or SIGKILL.
+ *
+ *   commands  the pids of commands, which are no leftovers; 0 = none */
+int32_t pawl_leftover_stop(struct pawl_leftover *leftover, const pid_t *commands,
+                           int32_t command_count, bool is_kill);
+
+/* Any process that holds the lock, for people to look at; 0 if none can be seen. */
+pid_t pawl_leftover_holder(const struct pawl_leftover *leftover);
+
+/* Waits for orphans that have ended. */
+void pawl_leftover_reap(const pid_t *commands, int32_t command_count);
+
+#endif
