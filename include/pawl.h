@@ -293,7 +293,8 @@ struct pawl_options {
 
 /* Opens the store and starts the engine.
  *
- *   fails  PAWL_NOT_FOUND    must_exist and there is no file
+ *   fails  PAWL_INVALID      a bad option; or the wall clock of the machine is not between 1970 and 9998
+ *          PAWL_NOT_FOUND    must_exist and there is no file
  *          PAWL_UNSUPPORTED  not a store of ours, one of a newer version, or a network file system
  *          PAWL_CORRUPT      the file is damaged */
 PAWL_API enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *options,
@@ -339,8 +340,9 @@ struct pawl_task_new {
     int32_t priority;           /* 1..99, higher first; 0 = 20; PAWL_PRIORITY_LOWEST = 0 */
     bool hold;                  /* stays PENDING until pawl_task_queue */
     struct pawl_retry retry;
-    int64_t run_at_ms;          /* calendar time before which it is not given out */
-    int64_t delay_ms;           /* the same, counted from now */
+    int64_t run_at_ms;          /* calendar time before which it is not given out, by the wall clock, to a second,
+                                   however that steps until then */
+    int64_t delay_ms;           /* the same, counted from now; of both the later one counts */
     int64_t timeout_ms;         /* for one attempt, not extended by renewals; 0 = none */
     const struct pawl_str *depends_on; /* ids, or "#n" for member n (from 0) of the same batch */
     size_t depends_on_count;
@@ -624,7 +626,8 @@ struct pawl_task {
     int32_t retries;
     int32_t recoveries;
     int32_t max_retries;
-    int64_t version;          /* raised by whatever can be seen changing, but for a renewed lease end */
+    int64_t version;          /* raised by whatever can be seen changing, but for a renewed lease end and the
+                               next look of a recovery */
     int64_t epoch;
     struct pawl_str owner;    /* empty unless RUNNING or RECOVERY_PENDING */
     int64_t lease_end_at_ms;

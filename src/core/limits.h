@@ -85,6 +85,10 @@ enum {
     /* A week is longer than any renewal's failure; what needs more is no lease. */
     PAWL_LEASE_MS_MAX = 7 * 24 * 3600 * 1000,
 
+    /* A wall clock that has moved less against the boot clock is being slewed: calendar times are right to a
+     * second. What it creeps adds up. */
+    PAWL_WALL_STEP_MS = 1000,
+
     PAWL_RETRY_COUNT_DEFAULT = 3,
     PAWL_RETRY_DELAY_MS_DEFAULT = 1000,
     PAWL_RETRY_DELAY_MS_MAX_DEFAULT = 60 * 1000,

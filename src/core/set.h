@@ -47,6 +47,8 @@ enum pawl_look {
     PAWL_LOOK_AWAITED,       /* text = id            struct pawl_dependency_row: those that wait for this id */
     PAWL_LOOK_LATE,          /* number = task        struct pawl_late_row, oldest first (body left out) */
     PAWL_LOOK_LOG_OLDEST,    /* number = task        struct pawl_log_row, oldest first (text has len only) */
+    PAWL_LOOK_CALENDAR,      /* after = last task key   int64_t keys of tasks with a run_at_ms in key order; loads
+                                the tasks */
     PAWL_LOOK_DEAD,          /* after = last task key   int64_t keys of DEAD_LETTER tasks in key order;
                                 loads the tasks */
     PAWL_LOOK_FINISHED,      /* number = at_ms, after = task key   struct pawl_finished: those that ended after that

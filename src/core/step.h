@@ -8,7 +8,7 @@
 
 struct pawl_step {
     int64_t now_ms;          /* read once, after the write lock is held */
-    int64_t wall_ms;         /* for calendar times only */
+    int64_t wall_offset_ms;  /* the wall clock minus now, for calendar times only */
     uint64_t random[2];      /* state of the step's generator, seeded once a step */
     int64_t next_key;        /* the next row key; all tables share the numbers */
     int64_t lease_ms;        /* default of the handle */

@@ -155,6 +155,16 @@ static void arm_timer(const struct pawl *pawl, int64_t at_boot_ms)
     (void)timerfd_settime(pawl->timer_fd, 0, &when, NULL);
 }
 
+/* A timer that never fires, but is cancelled when somebody sets the wall clock: calendar times are due at others
+ * then (timerfd_create(2)). Without it they are looked at with the next step. */
+static void watch_wall(struct pawl *pawl)
+{
+    const struct itimerspec never = {.it_value = {.tv_sec = (time_t)(PAWL_INSTANT_MS_MAX / 1000)}};
+    if (pawl->wall_fd < 0) pawl->wall_fd = timerfd_create(CLOCK_REALTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (pawl->wall_fd < 0) return;
+    (void)timerfd_settime(pawl->wall_fd, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
+}
+
 /* Sleeps until woken, rung, or due. Returns whether the bell has rung. */
 static bool sleep_until(struct pawl *pawl, int64_t at_boot_ms)
 {
@@ -165,10 +175,11 @@ static bool sleep_until(struct pawl *pawl, int64_t at_boot_ms)
         {.fd = bell, .events = POLLIN},
         {.fd = pawl->turn != NULL ? pawl_turn_late_fd(pawl->turn) : -1, .events = POLLIN},
         {.fd = pawl_proof_fd(pawl->proof), .events = POLLIN},
+        {.fd = pawl->wall_fd, .events = POLLIN},
     };
     arm_timer(pawl, at_boot_ms);
     bool looks_anyway = (pawl->turn == NULL || bell < 0) && (pawl->parked.count > 0 || pawl->has_timers);
-    int got = poll(waits, 5, looks_anyway ? PAWL_ENGINE_LOOK_EVERY_MS : -1);
+    int got = poll(waits, sizeof waits / sizeof *waits, looks_anyway ? PAWL_ENGINE_LOOK_EVERY_MS : -1);
     uint64_t count;
     if (waits[0].revents != 0) (void)!read(pawl->wake_fd, &count, sizeof count);
     if (waits[1].revents != 0) (void)!read(pawl->timer_fd, &count, sizeof count);
@@ -177,6 +188,11 @@ static bool sleep_until(struct pawl *pawl, int64_t at_boot_ms)
     bool rang = waits[2].revents != 0;
     if (rang && pawl->turn != NULL) rang = pawl_turn_drain(pawl->turn);
     if (rang && pawl->turn == NULL) rang = pawl_store_bell_drain(pawl->store);
+    if (waits[5].revents != 0) {
+        (void)!read(pawl->wall_fd, &count, sizeof count); /* ECANCELED: the wall clock was set */
+        watch_wall(pawl);
+        rang = true;
+    }
     return rang || (got == 0 && looks_anyway);
 }
 
@@ -550,6 +566,7 @@ static enum pawl_code start_thread(struct pawl *pawl, struct pawl_error *err)
     if (pawl->wake_fd < 0 || pawl->timer_fd < 0) {
         return pawl_error_set(err, PAWL_IO, "no descriptors for the engine: %s", strerror(errno));
     }
+    if (pawl->has_timers) watch_wall(pawl);
     pawl->has_thread = pthread_create(&pawl->thread, NULL, engine_thread, pawl) == 0;
     if (!pawl->has_thread) return pawl_error_set(err, PAWL_NO_MEMORY, "cannot start the engine thread");
     return PAWL_OK;
@@ -568,6 +585,7 @@ enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *given, st
     pawl->pid = getpid();
     pawl->wake_fd = -1;
     pawl->timer_fd = -1;
+    pawl->wall_fd = -1;
     pawl_env_real_init(&pawl->real);
     pawl->env = options->env != NULL ? options->env : &pawl->real.env;
     pawl->log = (struct pawl_log){options->log, options->log_self, PAWL_LOG_DEBUG};
@@ -640,6 +658,7 @@ void pawl_close(struct pawl *pawl)
     pawl_arena_close(pawl->arena);
     if (pawl->wake_fd >= 0) (void)close(pawl->wake_fd);
     if (pawl->timer_fd >= 0) (void)close(pawl->timer_fd);
+    if (pawl->wall_fd >= 0) (void)close(pawl->wall_fd);
     (void)pthread_mutex_destroy(&pawl->lock);
     (void)pthread_mutex_destroy(&pawl->driving);
     (void)pthread_mutex_destroy(&pawl->read_lock);

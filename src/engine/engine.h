@@ -84,6 +84,7 @@ struct pawl {
     int32_t call_count;            /* public calls under way: closing waits for them to leave */
     int wake_fd;                   /* eventfd */
     int timer_fd;                  /* timerfd on the boot clock */
+    int wall_fd;                   /* timerfd that tells when the wall clock has stepped; -1 without one */
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t driving;       /* a driven handle's one step at a time */

@@ -22,7 +22,7 @@ static void begin_step(struct importing *importing, struct pawl_step *step)
     const struct pawl_env *env = pawl->env;
     pawl_arena_reset(pawl->arena);
     *step = (struct pawl_step){.now_ms = importing->head.now_ms,
-                               .wall_ms = importing->head.wall_ms,
+                               .wall_offset_ms = importing->head.wall_offset_ms,
                                .random = {env->random(env->self), env->random(env->self)},
                                .next_key = importing->head.next_key,
                                .lease_ms = pawl->lease_ms,

@@ -14,6 +14,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "core/limits.h"
+#include "core/task/calendar.h"
 #include "core/task/queue.h"
 #include "engine/listen.h"
 
@@ -412,7 +413,6 @@ static enum pawl_code begin(struct transaction *t, struct pawl_error *err)
     memcpy(pawl->store_id, t->head.store_id.ptr, t->head.store_id.len);
     pawl_set_init(&t->step.set, pawl->arena);
     t->step.now_ms = t->head.now_ms;
-    t->step.wall_ms = t->head.wall_ms;
     t->step.random[0] = pawl->env->random(pawl->env->self);
     t->step.random[1] = pawl->env->random(pawl->env->self);
     t->step.next_key = t->head.next_key;
@@ -421,6 +421,9 @@ static enum pawl_code begin(struct transaction *t, struct pawl_error *err)
     t->step.can_prove = pawl->has_timers;
     t->step.consumer_keep_ms = pawl->consumer_keep_ms;
     t->step.claim_bytes_left = PAWL_STEP_CLAIM_BYTES_MAX;
+    if (t->head.wall_offset_ms != t->head.wall_ahead_ms) pawl_calendar_rearm(&t->step);
+    t->head.wall_offset_ms = t->head.wall_ahead_ms;
+    t->step.wall_offset_ms = t->head.wall_offset_ms;
     return PAWL_OK;
 }
 

@@ -49,10 +49,9 @@ enum pawl_code pawl_epochs_raise(struct pawl_store *store, struct pawl_arena *sc
         if (is_first) {
             head.position += PAWL_RESTORE_RAISE;
             head.next_key += PAWL_RESTORE_RAISE;
-            code = pawl_db_change(store->db, PAWL_SQL_META_GENERATION, NULL, 0, true, err);
         }
         is_first = false;
-        if (code == PAWL_OK) code = raise_slice(store, &after, err);
+        code = raise_slice(store, &after, err);
         store->is_dirty = true;
         if (code != PAWL_OK) {
             pawl_store_rollback(store);

@@ -13,10 +13,14 @@ struct pawl_store {
     char store_id[PAWL_UUID_BYTES_MAX + 1];
     int64_t now_ms;   /* of the open transaction */
     int64_t drift_ms; /* wall clock minus boot clock, as last seen */
+    int64_t wall_drift_ms; /* the same when calendar times were last known to be armed by it */
+    int64_t wall_seen_ms;  /* the same in the open transaction */
     int64_t synced;   /* what others had committed when we last made sure that it is on disk */
     bool is_begun;    /* a transaction is open */
     bool is_dirty;    /* it has written something */
     bool is_drift_known;
+    bool is_wall_known;
+    bool wall_has_moved; /* in the open transaction */
     bool has_warned_behind;
     bool has_warned_row; /* of a row that is usable with its policy dropped */
 };

@@ -402,6 +402,8 @@ static struct question question_of(const struct pawl_entry *entry)
         return (struct question){PAWL_SQL_LOG_OLDEST, on_log, true, {number, limit}, 2};
     case PAWL_LOOK_DEAD:
         return (struct question){PAWL_SQL_TASKS_DEAD, on_task_listed, true, {after, limit}, 2};
+    case PAWL_LOOK_CALENDAR:
+        return (struct question){PAWL_SQL_TASKS_CALENDAR, on_task_listed, true, {after, limit}, 2};
     case PAWL_LOOK_TOMBSTONE_ID:
         return (struct question){PAWL_SQL_TOMBSTONE_BY_ID, on_tombstone, false, {text}, 1};
     case PAWL_LOOK_TOMBSTONE_KEY:

@@ -174,7 +174,8 @@ static bool is_worth_ringing(enum pawl_statement statement)
     case PAWL_SQL_TASK_ADD:
     case PAWL_SQL_TASK_SAVE:
     case PAWL_SQL_EVENT_ADD:
-    case PAWL_SQL_META_GENERATION:
+    case PAWL_SQL_QUEUE_ADD:
+    case PAWL_SQL_QUEUE_SAVE:
     case PAWL_SQL_CONTINUATION_ADD:
     case PAWL_SQL_TASK_MEND:
         return true;

@@ -34,9 +34,9 @@ static enum pawl_code on_meta(void *self, const struct pawl_db_row *row, struct 
     (void)err;
     struct clock *clock = self;
     const struct pawl_env *env = clock->env;
-    bool is_same_boot = pawl_str_equal(pawl_db_text(row, 3), env->boot_id);
+    bool is_same_boot = pawl_str_equal(pawl_db_text(row, 2), env->boot_id);
     int64_t boot_ms = env->boot_ms(env->self);
-    int64_t offset_ms = pawl_db_int64(row, 4);
+    int64_t offset_ms = pawl_db_int64(row, 3);
     bool is_good = is_same_boot && offset_ms >= -PAWL_INSTANT_MS_MAX &&
                    offset_ms <= PAWL_INSTANT_MS_MAX - boot_ms;
     clock->now_ms = is_good ? offset_ms + boot_ms : env->wall_ms(env->self);

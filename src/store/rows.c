@@ -130,6 +130,7 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
     out->correlation_id = next_text(&reader);
     out->idempotency_key = next_text(&reader);
     out->body_digest = next_int(&reader);
+    out->run_at_ms = next_int(&reader);
     return reader.fault != NULL ? reader.fault : pawl_task_row_fault(out);
 }
 

@@ -71,6 +71,7 @@ static enum pawl_code add_task(struct pawl_db *db, const struct pawl_task_row *t
         pawl_text_or_null(task->correlation_id),
         pawl_text_or_null(task->idempotency_key),
         pawl_int_or_null(task->body_digest),
+        pawl_int_or_null(task->run_at_ms),
     };
     return pawl_db_change(db, PAWL_SQL_TASK_ADD, values, PAWL_COUNT_OF(values), true, err);
 }
@@ -80,7 +81,7 @@ static bool is_inside(const struct pawl_task_row *task, const struct pawl_task_r
 {
     return task->state == was->state && task->rank == was->rank &&
            task->due_at_ms == was->due_at_ms && task->finished_at_ms == was->finished_at_ms &&
-           task->blocked_by == was->blocked_by;
+           task->blocked_by == was->blocked_by && task->run_at_ms == was->run_at_ms;
 }
 
 static enum pawl_code save_task(struct pawl_db *db, const struct pawl_task_row *task,
@@ -125,8 +126,9 @@ static enum pawl_code save_task(struct pawl_db *db, const struct pawl_task_row *
         pawl_int_or_null(task->due_at_ms),
         pawl_int_or_null(task->finished_at_ms),
         pawl_int_or_null(task->blocked_by),
+        pawl_int_or_null(task->run_at_ms),
     };
-    enum { INDEXED_COUNT = 5 };
+    enum { INDEXED_COUNT = 6 };
     size_t count = PAWL_COUNT_OF(values);
     if (is_inside(task, was)) {
         return pawl_db_change(db, PAWL_SQL_TASK_SAVE_INSIDE, values, count - INDEXED_COUNT, true,
@@ -167,16 +169,11 @@ static enum pawl_code write_queue(struct pawl_db *db, const struct pawl_entry *e
         pawl_int(queue->retry.delay_ms_max),
         pawl_int(queue->retry.jitter_ms),
     };
-    enum pawl_code code = PAWL_OK;
     if (!entry->is_stored) {
-        code = pawl_db_change(db, PAWL_SQL_QUEUE_ADD, values, PAWL_COUNT_OF(values), true, err);
-    } else {
-        values[1] = values[0]; /* the name does not change */
-        code = pawl_db_change(db, PAWL_SQL_QUEUE_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true,
-                              err);
+        return pawl_db_change(db, PAWL_SQL_QUEUE_ADD, values, PAWL_COUNT_OF(values), true, err);
     }
-    if (code != PAWL_OK) return code;
-    return pawl_db_change(db, PAWL_SQL_META_GENERATION, NULL, 0, true, err);
+    values[1] = values[0]; /* the name does not change */
+    return pawl_db_change(db, PAWL_SQL_QUEUE_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true, err);
 }
 
 static enum pawl_code write_worker(struct pawl_db *db, const struct pawl_entry *entry,
@@ -313,6 +310,7 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
     case PAWL_LOOK_LATE:
     case PAWL_LOOK_LOG_OLDEST:
     case PAWL_LOOK_DEAD:
+    case PAWL_LOOK_CALENDAR:
     case PAWL_LOOK_TOMBSTONE_ID:
     case PAWL_LOOK_TOMBSTONE_KEY:
     case PAWL_LOOK_TOMBSTONES:

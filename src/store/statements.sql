@@ -31,15 +31,15 @@ ROLLBACK;
 
 -- name: META_ADD
 -- The first rows of a new store.
-INSERT INTO meta (one, schema_version, store_id, generation, boot_id, clock_offset_ms)
-VALUES (1, ?1, ?2, 1, ?3, ?4);
+INSERT INTO meta (one, schema_version, store_id, boot_id, clock_offset_ms)
+VALUES (1, ?1, ?2, ?3, ?4);
 
 -- name: HEAD_ADD
 INSERT INTO head (one, position, next_key, now_ms) VALUES (1, 0, 1, ?1);
 
 -- name: META_GET
--- meta, by its key.
-SELECT schema_version, store_id, generation, boot_id, clock_offset_ms
+-- meta, by its key. Read before a schema is known to be the newest: these columns are those of all versions.
+SELECT schema_version, store_id, boot_id, clock_offset_ms
 FROM meta
 WHERE one = 1
 LIMIT 1;
@@ -52,29 +52,26 @@ UPDATE meta SET schema_version = ?1 WHERE one = 1;
 -- meta, by its key. The clock is tied to another boot.
 UPDATE meta SET boot_id = ?1, clock_offset_ms = ?2 WHERE one = 1;
 
--- name: META_GENERATION
--- meta, by its key. Caches of queues are out of date.
-UPDATE meta SET generation = generation + 1 WHERE one = 1;
-
 -- name: HEAD_LOCK
 -- head, by its key; its row stays locked until the transaction ends (SQLite has locked the file). On
 -- PostgreSQL whoever has this row has the turn: so far the steps of all processes of a cluster go one after
 -- the other. Steps of many nodes at once will lock the roots they touch, and this row at their end.
 -- postgres: FOR UPDATE
-SELECT position, next_key, now_ms
+SELECT position, next_key, now_ms, wall_offset_ms
 FROM head
 WHERE one = 1
 LIMIT 1;
 
 -- name: HEAD_SAVE
 -- head, by its key.
-UPDATE head SET position = ?1, next_key = ?2, now_ms = ?3 WHERE one = 1;
+UPDATE head SET position = ?1, next_key = ?2, now_ms = ?3, wall_offset_ms = ?4 WHERE one = 1;
 
 -- name: NEXT_DUE
--- task_due, its first entry; continuation, any that is due; head and meta by their keys.
+-- task_due and task_calendar, their first entries; continuation, any that is due; head and meta by their keys.
 SELECT head.now_ms, meta.boot_id, meta.clock_offset_ms,
        (SELECT due_at_ms FROM task WHERE due_at_ms IS NOT NULL ORDER BY due_at_ms, key LIMIT 1),
-       (SELECT 1 FROM continuation WHERE remaining >= 0 LIMIT 1)
+       (SELECT 1 FROM continuation WHERE remaining >= 0 LIMIT 1), head.wall_offset_ms,
+       (SELECT 1 FROM task WHERE run_at_ms IS NOT NULL ORDER BY key LIMIT 1)
 FROM head, meta
 WHERE head.one = 1 AND meta.one = 1
 LIMIT 1;
@@ -100,7 +97,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
 FROM task
 WHERE key = ?1
 LIMIT 1;
@@ -115,7 +112,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
 FROM task
 WHERE id = ?1
 LIMIT 1;
@@ -130,7 +127,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
 FROM task
 WHERE idempotency_key = ?1
 LIMIT 1;
@@ -144,7 +141,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
 FROM task
 WHERE queue = ?1 AND rank IS NOT NULL
 ORDER BY rank, key
@@ -159,7 +156,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
 FROM task
 WHERE due_at_ms <= ?1
 ORDER BY due_at_ms, key
@@ -174,9 +171,24 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
 FROM task
 WHERE state = 8 AND key > ?1
+ORDER BY key
+LIMIT ?2;
+
+-- name: TASKS_CALENDAR
+-- task_calendar, in its order.
+-- postgres: FOR NO KEY UPDATE
+SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
+       lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms, delay_ms_max,
+       jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms, created_at_ms, updated_at_ms,
+       started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
+       control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
+       open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
+FROM task
+WHERE run_at_ms IS NOT NULL AND key > ?1
 ORDER BY key
 LIMIT ?2;
 
@@ -398,13 +410,13 @@ INSERT INTO task (key, id, queue, state, priority, rank, due_at_ms, version, epo
                   progress_event_at_ms, control, control_deadline_at_ms, sequence, outcome_epoch,
                   outcome_kind, outcome_digest, dependency_policy, open_dependencies, blocked_by,
                   has_dependents, payloads, checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes,
-                  title, correlation_id, idempotency_key, body_digest)
+                  title, correlation_id, idempotency_key, body_digest, run_at_ms)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
         ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42,
-        ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50);
+        ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51);
 
 -- name: TASK_SAVE
--- task, by its key. All that can change; writes five indexes.
+-- task, by its key. All that can change; writes six indexes.
 -- many: 17 double precision
 UPDATE task
 SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_end_at_ms = ?9,
@@ -413,7 +425,7 @@ SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_
     ?19, control = ?20, control_deadline_at_ms = ?21, sequence = ?22, outcome_epoch = ?23, outcome_kind =
     ?24, outcome_digest = ?25, open_dependencies = ?26, has_dependents = ?27, payloads = ?28,
     checkpoint_count = ?29, log_bytes = ?30, payload_bytes = ?31, checkpoint_bytes = ?32, state = ?33,
-    rank = ?34, due_at_ms = ?35, finished_at_ms = ?36, blocked_by = ?37
+    rank = ?34, due_at_ms = ?35, finished_at_ms = ?36, blocked_by = ?37, run_at_ms = ?38
 WHERE key = ?1 AND state = ?2 AND epoch = ?3;
 
 -- name: TASK_SAVE_INSIDE
@@ -764,7 +776,7 @@ SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.version
        t.progress_event_at_ms, t.control, t.control_deadline_at_ms, t.sequence, t.outcome_epoch,
        t.outcome_kind, t.outcome_digest, t.dependency_policy, t.open_dependencies, t.blocked_by,
        t.has_dependents, t.payloads, t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes,
-       t.title, t.correlation_id, t.idempotency_key, t.body_digest,
+       t.title, t.correlation_id, t.idempotency_key, t.body_digest, t.run_at_ms,
        q.name, q.is_paused, w.id, b.id, b.state, z.reason
 FROM task t
 LEFT JOIN queue q ON q.key = t.queue

@@ -16,10 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    /* Smaller steps of the wall clock are slewing, not worth a line. */
-    CLOCK_STEP_LOGGED_MS = 1000,
-};
+/* What the wall clock says, within what an instant can be. */
+static int64_t wall_now(const struct pawl_env *env)
+{
+    int64_t wall_ms = env->wall_ms(env->self);
+    return wall_ms < 0 ? 0 : wall_ms > PAWL_INSTANT_MS_MAX ? PAWL_INSTANT_MS_MAX : wall_ms;
+}
 
 /* ---- Opening ----------------------------------------------------------------------------------
  */
@@ -28,7 +30,7 @@ static enum pawl_code connect(struct pawl_store *store, bool must_exist, struct 
                               struct pawl_error *err)
 {
     const struct pawl_env *env = store->options.env;
-    int64_t wall_ms = env->wall_ms(env->self);
+    int64_t wall_ms = wall_now(env);
     char store_id[PAWL_UUID_BYTES_MAX + 1];
     uint64_t high = env->random(env->self);
     pawl_uuid_make(wall_ms, high, env->random(env->self), store_id);
@@ -55,12 +57,12 @@ struct start {
     bool has_meta;
     bool has_head;
     int64_t schema_version;
-    int64_t generation;
     int64_t clock_offset_ms;
     bool is_same_boot;
     int64_t position;
     int64_t next_key;
     int64_t now_ms;   /* of the last committed step */
+    int64_t wall_offset_ms;
     int64_t clock_ms; /* PostgreSQL: the server's */
     char store_id[PAWL_UUID_BYTES_MAX + 1];
 };
@@ -75,9 +77,8 @@ static enum pawl_code take_meta(void *self, const struct pawl_db_row *row, struc
     start->has_meta = true;
     start->schema_version = pawl_db_int64(row, 0);
     memcpy(start->store_id, store_id.ptr, store_id.len);
-    start->generation = pawl_db_int64(row, 2);
-    start->is_same_boot = pawl_str_equal(pawl_db_text(row, 3), start->store->options.env->boot_id);
-    start->clock_offset_ms = pawl_db_int64(row, 4);
+    start->is_same_boot = pawl_str_equal(pawl_db_text(row, 2), start->store->options.env->boot_id);
+    start->clock_offset_ms = pawl_db_int64(row, 3);
     return PAWL_OK;
 }
 
@@ -89,6 +90,7 @@ static enum pawl_code take_head(void *self, const struct pawl_db_row *row, struc
     start->position = pawl_db_int64(row, 0);
     start->next_key = pawl_db_int64(row, 1);
     start->now_ms = pawl_db_int64(row, 2);
+    start->wall_offset_ms = pawl_db_int64(row, 3);
     return PAWL_OK;
 }
 
@@ -124,10 +126,22 @@ static enum pawl_code learn_id(struct pawl_store *store, struct pawl_error *err)
     return PAWL_OK;
 }
 
+/* A machine that does not know the year would make instants that no row can hold. */
+static enum pawl_code check_wall(const struct pawl_env *env, struct pawl_error *err)
+{
+    int64_t wall_ms = env->wall_ms(env->self);
+    if (wall_ms >= 0 && wall_ms <= PAWL_INSTANT_MS_MAX - PAWL_DELAY_MS_MAX) return PAWL_OK;
+    return pawl_error_set(err, PAWL_INVALID,
+                          "wall clock: it says %" PRId64 " ms since 1970, which is not from 1970 to 9998: set it",
+                          wall_ms);
+}
+
 enum pawl_code pawl_store_open(struct pawl_store **out, const struct pawl_store_options *options,
                                struct pawl_error *err)
 {
     struct pawl_str target = options->target;
+    enum pawl_code code = check_wall(options->env, err);
+    if (code != PAWL_OK) return code;
     struct pawl_store *store = calloc(1, sizeof *store);
     if (store != NULL) store->target = malloc(target.len + 1);
     if (store == NULL || store->target == NULL) {
@@ -138,7 +152,7 @@ enum pawl_code pawl_store_open(struct pawl_store **out, const struct pawl_store_
     store->options = *options;
     store->options.target = (struct pawl_str){store->target, target.len};
 
-    enum pawl_code code = connect(store, options->must_exist, (struct pawl_db_hook){0}, err);
+    code = connect(store, options->must_exist, (struct pawl_db_hook){0}, err);
     if (code == PAWL_OK) code = learn_id(store, err);
     if (code != PAWL_OK) {
         pawl_store_close(store); /* takes a half-built store */
@@ -208,17 +222,17 @@ static bool offset_is_good(const struct pawl_env *env, bool is_same_boot, int64_
 
 static int64_t offset_make(const struct pawl_env *env, int64_t last_now_ms)
 {
-    int64_t wall_ms = env->wall_ms(env->self);
+    int64_t wall_ms = wall_now(env);
     return (wall_ms > last_now_ms ? wall_ms : last_now_ms) - env->boot_ms(env->self);
 }
 
 static void log_clocks(struct pawl_store *store, int64_t now_ms, int64_t last_now_ms)
 {
     const struct pawl_env *env = store->options.env;
-    int64_t drift_ms = env->wall_ms(env->self) - env->boot_ms(env->self);
+    int64_t drift_ms = wall_now(env) - env->boot_ms(env->self);
     int64_t step_ms = drift_ms - store->drift_ms;
     if (store->is_drift_known &&
-        (step_ms > CLOCK_STEP_LOGGED_MS || step_ms < -CLOCK_STEP_LOGGED_MS)) {
+        (step_ms >= PAWL_WALL_STEP_MS || step_ms <= -PAWL_WALL_STEP_MS)) {
         pawl_log_write(store->options.log, PAWL_LOG_INFO, "clock.stepped",
                        PAWL_INT("by_ms", step_ms));
     }
@@ -231,7 +245,7 @@ static void log_clocks(struct pawl_store *store, int64_t now_ms, int64_t last_no
     store->has_warned_behind = now_ms < last_now_ms;
 }
 
-static enum pawl_code read_clock(struct pawl_store *store, const struct start *start, int64_t *out,
+static enum pawl_code read_clock(struct pawl_store *store, struct start *start, int64_t *out,
                                  struct pawl_error *err)
 {
     const struct pawl_env *env = store->options.env;
@@ -243,6 +257,7 @@ static enum pawl_code read_clock(struct pawl_store *store, const struct start *s
         now_ms = start->clock_offset_ms + env->boot_ms(env->self);
     } else {
         int64_t offset_ms = offset_make(env, start->now_ms);
+        start->clock_offset_ms = offset_ms;
         struct pawl_value values[] = {pawl_text(env->boot_id), pawl_int(offset_ms)};
         code = pawl_db_change(store->db, PAWL_SQL_META_CLOCK, values, PAWL_COUNT_OF(values), true,
                               err);
@@ -254,6 +269,38 @@ static enum pawl_code read_clock(struct pawl_store *store, const struct start *s
     log_clocks(store, now_ms, start->now_ms);
     *out = now_ms > start->now_ms ? now_ms : start->now_ms;
     return PAWL_OK;
+}
+
+static bool is_far(int64_t a, int64_t b)
+{
+    return a - b >= PAWL_WALL_STEP_MS || b - a >= PAWL_WALL_STEP_MS;
+}
+
+/* The wall clock minus the boot clock. False for a process that was stopped between the two: they say nothing. */
+static bool read_drift(const struct pawl_env *env, int64_t *drift_ms)
+{
+    int64_t before_ms = env->boot_ms(env->self);
+    int64_t wall_ms = wall_now(env);
+    *drift_ms = wall_ms - before_ms;
+    return env->boot_ms(env->self) - before_ms < PAWL_WALL_STEP_MS / 2;
+}
+
+/* Whether the wall clock has stepped, or crept away, since calendar times were armed; then start gets how far it is
+ * ahead of the store's clock. Of processes whose walls disagree each says so once, and not again before its own has
+ * moved. On PostgreSQL now is the wall clock of the server, and there is nothing to follow. */
+static bool wall_has_moved(struct pawl_store *store, struct start *start)
+{
+    int64_t drift_ms;
+    if (store->db->driver->clock != NULL || !read_drift(store->options.env, &drift_ms)) return false;
+    if (store->is_wall_known && !is_far(drift_ms, store->wall_drift_ms)) return false;
+    store->wall_seen_ms = drift_ms;
+    int64_t ahead_ms = drift_ms - start->clock_offset_ms;
+    bool has_moved = is_far(ahead_ms, start->wall_offset_ms);
+    if (has_moved) start->wall_offset_ms = ahead_ms;
+    /* what has not moved is what to compare with, so that what it creeps adds up */
+    if (!has_moved) store->wall_drift_ms = drift_ms;
+    if (!has_moved) store->is_wall_known = true;
+    return has_moved;
 }
 
 /* ---- The transaction --------------------------------------------------------------------------
@@ -299,15 +346,15 @@ enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head
         pawl_store_rollback(store);
         return code;
     }
-    const struct pawl_env *env = store->options.env;
     store->now_ms = now_ms;
+    int64_t armed_by_ms = start.wall_offset_ms;
+    store->wall_has_moved = wall_has_moved(store, &start);
     *head = (struct pawl_head){
         .position = start.position,
         .next_key = start.next_key,
         .now_ms = now_ms,
-        /* of nodes that disagree the server's clock is right */
-        .wall_ms = store->db->driver->clock != NULL ? start.clock_ms : env->wall_ms(env->self),
-        .generation = start.generation,
+        .wall_offset_ms = armed_by_ms,
+        .wall_ahead_ms = start.wall_offset_ms,
         .store_id = {store->store_id, PAWL_UUID_BYTES_MAX},
     };
     return PAWL_OK;
@@ -386,7 +433,7 @@ enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set,
     }
     enum pawl_code code = write_events(store, events, &position, err);
     struct pawl_value values[] = {pawl_int(position), pawl_int(head->next_key),
-                                  pawl_int(head->now_ms)};
+                                  pawl_int(head->now_ms), pawl_int(head->wall_offset_ms)};
     if (code == PAWL_OK) {
         code =
             pawl_db_change(store->db, PAWL_SQL_HEAD_SAVE, values, PAWL_COUNT_OF(values), true, err);
@@ -402,6 +449,10 @@ enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set,
         store->is_begun = false;
         store->synced = others;
         head->position = position;
+        if (store->wall_has_moved && head->wall_offset_ms == head->wall_ahead_ms) {
+            store->wall_drift_ms = store->wall_seen_ms;
+            store->is_wall_known = true;
+        }
     }
     return code;
 }
@@ -412,6 +463,7 @@ enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set,
 struct due {
     struct start start;
     int64_t due_at_ms; /* INT64_MAX = never */
+    bool has_calendar; /* there are tasks that wait for a calendar time */
 };
 
 static enum pawl_code take_due(void *self, const struct pawl_db_row *row, struct pawl_error *err)
@@ -424,6 +476,8 @@ static enum pawl_code take_due(void *self, const struct pawl_db_row *row, struct
     due->start.clock_offset_ms = pawl_db_int64(row, 2);
     if (!pawl_db_is_null(row, 3)) due->due_at_ms = pawl_db_int64(row, 3);
     if (!pawl_db_is_null(row, 4)) due->due_at_ms = 0; /* a continuation */
+    due->start.wall_offset_ms = pawl_db_int64(row, 5);
+    due->has_calendar = !pawl_db_is_null(row, 6);
     return PAWL_OK;
 }
 
@@ -445,11 +499,11 @@ enum pawl_code pawl_store_next_due(struct pawl_store *store, int64_t *due_at_ms,
     if (code != PAWL_OK) return code;
     if (store->db->driver->clock == NULL) {
         bool is_good = offset_is_good(env, start->is_same_boot, start->clock_offset_ms);
-        now = env->boot_ms(env->self) +
-              (is_good ? start->clock_offset_ms : offset_make(env, start->now_ms));
+        if (!is_good) start->clock_offset_ms = offset_make(env, start->now_ms);
+        now = env->boot_ms(env->self) + start->clock_offset_ms;
     }
-    *due_at_ms = due.due_at_ms;
     *now_ms = now > start->now_ms ? now : start->now_ms;
+    *due_at_ms = due.has_calendar && wall_has_moved(store, start) ? 0 : due.due_at_ms;
     return PAWL_OK;
 }
 

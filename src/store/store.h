@@ -41,8 +41,9 @@ struct pawl_head {
     int64_t position;
     int64_t next_key;
     int64_t now_ms;   /* of this step: read after the write lock is held */
-    int64_t wall_ms;
-    int64_t generation;
+    int64_t wall_offset_ms;   /* the wall clock minus now, by which calendar times are armed */
+    int64_t wall_ahead_ms;    /* what it is now, if that is another: whoever writes it to wall_offset_ms has to arm them
+                                 anew */
     struct pawl_str store_id; /* borrowed from the store */
     bool acknowledges; /* for commit: somebody is told of what is there, so it has to be on disk, whoever wrote
                           it: a process may have died in its sync and left what is only in memory */

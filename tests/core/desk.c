@@ -18,7 +18,6 @@ void desk_open(struct desk *desk)
     CHECK_OK(pawl_arena_open(&desk->keep, ARENA_BYTES_MAX), NULL);
     pawl_set_init(&desk->step.set, desk->arena);
     desk->step.now_ms = DESK_NOW_MS;
-    desk->step.wall_ms = DESK_NOW_MS;
     desk->step.random[0] = 7;
     desk->step.next_key = 1000;
     desk->step.lease_ms = 60000;
@@ -172,6 +171,7 @@ static void *answer_of(struct desk *desk, const struct pawl_entry *entry)
     case PAWL_LOOK_LATE:
     case PAWL_LOOK_LOG_OLDEST:
     case PAWL_LOOK_DEAD:
+    case PAWL_LOOK_CALENDAR:
     case PAWL_LOOK_FINISHED:
     case PAWL_LOOK_TOMBSTONES:
         return rows_of(desk, NULL, 0, 1);

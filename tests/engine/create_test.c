@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+static void check_ok(struct lab *lab, enum pawl_code code)
+{
+    CHECK_OK(code, &lab->err);
+}
+
 static int64_t event_count(struct lab *lab)
 {
     struct pawl_events events;
@@ -535,6 +540,132 @@ TEST_EACH_STORE("a task takes the retry defaults and lease that its queue has wh
              &lab->err);
     CHECK_EQ(7000, grant.lease_ms);
     CHECK_EQ(7000, lab_get(lab, id).lease_ms);
+}
+
+/* ---- Calendar times, while the wall clock steps. PostgreSQL's now is its server's wall clock.
+ * ---- */
+
+static void step_wall(struct lab *lab, int64_t by_ms)
+{
+    atomic_fetch_add(&lab->world.wall_ms, by_ms);
+}
+
+static size_t ready_count(struct lab *lab)
+{
+    return lab_list(lab, LIST(.is_ready = true, .limit = PAWL_BATCH_MAX)).count;
+}
+
+enum { HOUR_MS = 3600 * 1000, NIGHT_COUNT = 600 };
+
+TEST_SQLITE("E14 run_at_ms: the wall clock steps forward past it, and the task is due at once")
+{
+    lab_open(lab);
+    int64_t wall_ms = atomic_load(&lab->world.wall_ms);
+    struct pawl_str id = lab_add(lab, NEW(.run_at_ms = wall_ms + HOUR_MS));
+    struct pawl_str delayed = lab_add(lab, NEW(.delay_ms = HOUR_MS));
+    struct pawl_str held = lab_add(lab, NEW(.run_at_ms = wall_ms + HOUR_MS, .hold = true));
+    int64_t version = lab_get(lab, id).version;
+    lab_pass(lab, 1000);
+    CHECK_EQ(0, ready_count(lab));
+    CHECK_EQ(version, lab_get(lab, id).version);
+    step_wall(lab, HOUR_MS);
+    lab_settle(lab, lab->pawl);
+    CHECK_EQ(1, ready_count(lab));
+    CHECK_EQ(version + 1, lab_get(lab, id).version);
+    CHECK_TEXT("created queued", lab_told(lab, id));
+    CHECK(lab_get(lab, delayed).next_retry_at_ms >
+          lab_get(lab, id).updated_at_ms); /* counts from now */
+    check_ok(lab, pawl_task_queue(lab->pawl, held, NULL, &lab->err));
+    CHECK_EQ(2, ready_count(lab));
+    CHECK_EQ(PAWL_TASK_RUNNING, (lab_start(lab, id, "w"), lab_get(lab, id).state));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM task WHERE run_at_ms IS NOT NULL"));
+}
+
+TEST_SQLITE("E14 run_at_ms: the wall clock steps back, and the task waits for its calendar time")
+{
+    lab_open(lab);
+    int64_t wall_ms = atomic_load(&lab->world.wall_ms);
+    struct pawl_str id = lab_add(lab, NEW(.run_at_ms = wall_ms + 1000));
+    struct pawl_str over = lab_add(lab, NEW(.run_at_ms = wall_ms + 10));
+    lab_pass(lab, 10); /* what was due stays due */
+    CHECK_EQ(1, ready_count(lab));
+    step_wall(lab, -HOUR_MS);
+    lab_settle(lab, lab->pawl);
+    lab_pass(lab, HOUR_MS + 989);
+    CHECK_EQ(1, ready_count(lab));
+    CHECK_EQ(atomic_load(&lab->world.wall_ms) + 1, wall_ms + 1000);
+    struct pawl_grant grant;
+    CHECK_REFUSED(PAWL_NOT_READY, pawl_task_start(lab->pawl, id, CLAIM(.worker_id = PAWL_STR("w")),
+                                                  lab->keep, &grant, &lab->err));
+    lab_pass(lab, 1);
+    CHECK_EQ(2, ready_count(lab));
+    CHECK_EQ(2, lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"), .max = 5)).count);
+    CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, over).state);
+}
+
+TEST_SQLITE(
+    "E14 hundreds of calendar times are armed anew in slices, once a step of the wall clock")
+{
+    lab_open(lab);
+    int64_t wall_ms = atomic_load(&lab->world.wall_ms);
+    struct pawl_task_new *asks = pawl_arena_take_array(lab->keep, NIGHT_COUNT, sizeof *asks);
+    for (int i = 0; i < NIGHT_COUNT; i++) asks[i] = *NEW(.run_at_ms = wall_ms + HOUR_MS + i % 2);
+    lab_add_batch(lab, asks, NIGHT_COUNT);
+    step_wall(lab, 2 * SECOND_MS);
+    int64_t at_boot_ms = 0;
+    int steps = 0;
+    do {
+        check_ok(lab, pawl_step(lab->pawl, &at_boot_ms, &lab->err));
+        steps++;
+    } while (at_boot_ms <= atomic_load(&lab->world.boot_ms));
+    CHECK_EQ(HOUR_MS - 2 * SECOND_MS, at_boot_ms - atomic_load(&lab->world.boot_ms));
+    CHECK(steps >= 3 && steps <= 5);
+    CHECK_TEXT("600", lab_sql(lab, "SELECT count(*) FROM task WHERE version = 3"));
+    const char *changes = "SELECT next_key || ' ' || wall_offset_ms FROM head";
+    const char *before = lab_sql(lab, changes);
+    step_wall(lab, 999); /* slewing is no step */
+    check_ok(lab, pawl_step(lab->pawl, NULL, &lab->err));
+    CHECK_TEXT(before, lab_sql(lab, changes));
+    step_wall(lab, 1); /* but it adds up */
+    lab_settle(lab, lab->pawl);
+    CHECK_TEXT("600", lab_sql(lab, "SELECT count(*) FROM task WHERE version = 4"));
+    lab_pass(lab, HOUR_MS - 3 * SECOND_MS);
+    CHECK_TEXT("300", lab_sql(lab, "SELECT count(*) FROM task WHERE rank IS NOT NULL"));
+    lab_pass(lab, 1);
+    CHECK_TEXT("600", lab_sql(lab, "SELECT count(*) FROM task WHERE rank IS NOT NULL"));
+}
+
+TEST_SQLITE("E14 a wall clock that stepped while nobody was there is found by the next handle, and "
+            "by others once")
+{
+    lab_open(lab);
+    int64_t wall_ms = atomic_load(&lab->world.wall_ms);
+    struct pawl_str id = lab_add(lab, NEW(.run_at_ms = wall_ms + HOUR_MS));
+    pawl_close(lab->pawl);
+    step_wall(lab, 2 * HOUR_MS);
+    lab->pawl = NULL;
+    lab_open(lab);
+    lab_settle(lab, lab->pawl);
+    CHECK_EQ(1, ready_count(lab));
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+    /* another one whose wall disagrees for good says so once, not with every step */
+    struct pawl_env env = lab->world.env;
+    struct lab_world other = {.wall_ms = wall_ms - HOUR_MS,
+                              .boot_ms = atomic_load(&lab->world.boot_ms)};
+    env.self = &other;
+    struct pawl_options options = lab_options(lab);
+    options.env = &env;
+    struct pawl *askew = lab_handle(lab, &options);
+    lab_settle(lab, askew);
+    const char *offset = "SELECT wall_offset_ms FROM head";
+    CHECK_TEXT("-3600000", lab_sql(lab, offset));
+    for (int i = 0; i < 5; i++) {
+        lab_add(lab, NEW());
+        lab_settle(lab, askew);
+    }
+    CHECK_TEXT("-3600000", lab_sql(lab, offset));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM continuation"));
+    pawl_close(askew);
 }
 
 TEST_MAIN()

@@ -78,6 +78,35 @@ TEST_SQLITE("options are checked: size, store, lease")
     pawl_close(NULL);
 }
 
+TEST_EACH_STORE("a wall clock before 1970 or beyond the year 9998 is refused at open; later it "
+                "moves no calendar")
+{
+    static const int64_t bad[] = {-1, INT64_MIN, INT64_MAX, PAWL_INSTANT_MS_MAX,
+                                  PAWL_INSTANT_MS_MAX - PAWL_DELAY_MS_MAX + 1};
+    int64_t wall_ms = atomic_load(&lab->world.wall_ms);
+    struct pawl_options options = lab_options(lab);
+    struct pawl *pawl = NULL;
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        atomic_store(&lab->world.wall_ms, bad[i]);
+        CHECK_REFUSED(PAWL_INVALID, pawl_open(&pawl, &options, &lab->err));
+        CHECK(strstr(lab->err.text, "wall clock: ") != NULL);
+        CHECK(pawl == NULL);
+    }
+    if (lab->store == LAB_SQLITE) CHECK(access(lab->target, F_OK) != 0);
+    atomic_store(&lab->world.wall_ms, wall_ms);
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.run_at_ms = wall_ms + 400000000000));
+    for (size_t i = 0; i < 2; i++) {
+        atomic_store(&lab->world.wall_ms, bad[i]);
+        lab_settle(lab, lab->pawl);
+        CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+        CHECK_EQ(0, lab_claim(lab, CLAIM(.worker_id = W)).count);
+    }
+    atomic_store(&lab->world.wall_ms, INT64_MAX); /* every calendar time has come */
+    lab_settle(lab, lab->pawl);
+    CHECK_EQ(lab->store == LAB_SQLITE ? 1 : 0, lab_claim(lab, CLAIM(.worker_id = W)).count);
+}
+
 /* ---- Misuse ---- */
 
 static enum pawl_code on_nothing(struct lab *lab, int call)

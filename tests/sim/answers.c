@@ -93,6 +93,8 @@ static bool is_first(const struct asked *a)
     }
     int64_t due = was(a, LOOK_due_at_ms);
     if (due != 0 && due <= sim->now_high_ms) return false; /* that comes first */
+    if (was(a, LOOK_run_at_ms) != 0 && look_is_rearming(sim->before))
+        return false; /* and so does that */
     return was(a, LOOK_open_dependencies) == a->after->at[LOOK_open_dependencies];
 }
 

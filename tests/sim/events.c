@@ -252,7 +252,9 @@ static const char *started(struct judging *j)
     const struct look_event *event = j->event;
     j->epochs = 1;
     if (!is_from(j, STATE(PENDING) | STATE(QUEUED))) return "given out though it was not to be had";
-    if (model->ready_at_ms > event->at_ms) return "given out before its time";
+    int64_t ready_at_ms = model->run_at_ms != 0 ? model->run_at_ms - j->sim->after->wall_offset_ms
+                                                : model->ready_at_ms;
+    if (ready_at_ms > event->at_ms) return "given out before its time";
     const char *fault = dependencies_fault(j);
     if (fault != NULL) return fault;
     const int64_t *row = j->sim->after->tasks[look_find(j->sim->after, model->key)].at;
@@ -614,6 +616,7 @@ static void take(const struct judging *j)
     model->sequence = event->sequence;
     model->retries = event->retries;
     model->ready_at_ms = event->next_retry_at_ms;
+    if (event->state != PAWL_TASK_QUEUED && event->state != PAWL_TASK_PENDING) model->run_at_ms = 0;
     model->states |= 1u << event->state;
     model->events++;
     if (is_bad_end(model->state)) model->has_ended_badly = true;

@@ -287,11 +287,18 @@ static const char *version_fault(const struct change *c)
     return is_older ? "it was touched earlier than before" : NULL;
 }
 
+/* It waited for a calendar time, and the wall clock has stepped. */
+static bool is_rearmed(const struct change *c)
+{
+    return c->was[LOOK_run_at_ms] != 0 && look_is_rearming(c->sim->before);
+}
+
 /* Moves that are told of by another task's events, or by none. */
 static bool is_touched(const struct change *c)
 {
     return differs(c, LOOK_open_dependencies) || differs(c, LOOK_blocked_by) ||
-           differs(c, LOOK_control_deadline_at_ms);
+           differs(c, LOOK_control_deadline_at_ms) ||
+           (differs(c, LOOK_ready_at_ms) && is_rearmed(c));
 }
 
 /* What a row may not do without an event of its own. */
@@ -321,12 +328,12 @@ static const char *silent_fault(const struct change *c)
         return "the deadline of a request moved";
     }
     bool has_dependencies = c->was[LOOK_open_dependencies] > 0;
-    bool is_ready_now = has_passed(c, c->was[LOOK_ready_at_ms]);
+    bool is_ready_now = has_passed(c, c->was[LOOK_ready_at_ms]) || is_rearmed(c);
     if ((differs(c, LOOK_rank) || differs(c, LOOK_ready_at_ms)) && !is_ready_now &&
         !has_dependencies) {
         return "its place in the queue changed by itself";
     }
-    bool is_due_now = has_passed(c, c->was[LOOK_due_at_ms]);
+    bool is_due_now = has_passed(c, c->was[LOOK_due_at_ms]) || is_rearmed(c);
     if (differs(c, LOOK_due_at_ms) && !is_due_now && !has_dependencies && !may(c, KIND(RENEW))) {
         return "its timer moved by itself";
     }
@@ -347,6 +354,8 @@ static const char *loud_fault(const struct change *c)
     for (size_t i = 0; i < sizeof never / sizeof *never; i++) {
         if (differs(c, never[i])) return "something of it changed that never does";
     }
+    if (differs(c, LOOK_run_at_ms) && c->is[LOOK_run_at_ms] != 0)
+        return "its calendar time changed";
     bool has_ended = c->model->events > 0 && pawl_task_state_is_terminal(c->model->state);
     bool is_noted = may(c, KIND(PROGRESS));
     if ((differs(c, LOOK_progress) || differs(c, LOOK_progress_epoch)) && !is_noted && !has_ended) {
@@ -478,6 +487,7 @@ static void sync_model(const struct change *c)
     model->attempt_end_at_ms = c->is[LOOK_attempt_end_at_ms];
     model->lease_ms = c->is[LOOK_lease_ms];
     model->ready_at_ms = c->is[LOOK_ready_at_ms];
+    model->run_at_ms = c->is[LOOK_run_at_ms];
     model->control_deadline_at_ms = c->is[LOOK_control_deadline_at_ms];
 }
 

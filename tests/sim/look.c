@@ -1,7 +1,8 @@
 #include "look.h"
-#include "core/limits.h"
 
 #include "base/str.h"
+#include "core/limits.h"
+#include "core/task/task.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static const char *const texts[S_COUNT] = {
     [S_BEGIN] = "BEGIN",
     [S_COMMIT] = "COMMIT",
     [S_HEAD] = "SELECT position, next_key, now_ms, boot_id, clock_offset_ms, (SELECT count(*) FROM "
-               "quarantine) "
+               "quarantine), wall_offset_ms "
                "FROM head, meta",
     [S_TASKS] =
         "SELECT key, queue, state, priority, coalesce(rank, -1), due_at_ms, version, epoch, "
@@ -44,7 +45,8 @@ static const char *const texts[S_COUNT] = {
         "outcome_kind, "
         "outcome_digest, dependency_policy, open_dependencies, blocked_by, has_dependents, "
         "payloads, "
-        "checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes, body_digest FROM task ORDER "
+        "checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes, body_digest, run_at_ms FROM "
+        "task ORDER "
         "BY key",
     [S_PAYLOADS] = "SELECT key, body FROM payload ORDER BY key",
     [S_DEPENDENCIES] =
@@ -54,7 +56,8 @@ static const char *const texts[S_COUNT] = {
                  "ORDER BY position",
     [S_QUEUES] = "SELECT key, name, is_paused, lease_ms FROM queue ORDER BY key",
     [S_WORKERS] = "SELECT key, id, request_id FROM worker ORDER BY key",
-    [S_CONTINUATIONS] = "SELECT key, kind, task, cursor FROM continuation WHERE remaining >= 0 ORDER BY key",
+    [S_CONTINUATIONS] =
+        "SELECT key, kind, task, cursor FROM continuation WHERE remaining >= 0 ORDER BY key",
     [S_CONSUMERS] = "SELECT key, name, cursor FROM consumer ORDER BY key",
     [S_ACKNOWLEDGEMENTS] =
         "SELECT consumer, position FROM acknowledgement ORDER BY consumer, position",
@@ -192,6 +195,14 @@ struct pawl_str look_worker_id(const struct look *look, int64_t key)
     return (struct pawl_str){0};
 }
 
+bool look_is_rearming(const struct look *look)
+{
+    for (int i = 0; i < look->continuation_count; i++) {
+        if (look->continuations[i].kind == PAWL_CONTINUE_CALENDAR) return true;
+    }
+    return false;
+}
+
 static void read_head(struct looker *looker, struct look *look)
 {
     sqlite3_stmt *row = prepared(looker, S_HEAD);
@@ -202,6 +213,7 @@ static void read_head(struct looker *looker, struct look *look)
         look->boot_id = text_at(row, 3, look->arena);
         look->clock_offset_ms = sqlite3_column_int64(row, 4);
         look->quarantine_count = sqlite3_column_int64(row, 5);
+        look->wall_offset_ms = sqlite3_column_int64(row, 6);
     }
 }
 

@@ -54,7 +54,8 @@
     X(log_bytes)              \
     X(payload_bytes)          \
     X(checkpoint_bytes)       \
-    X(body_digest)
+    X(body_digest)            \
+    X(run_at_ms)
 
 enum look_column {
 #define X(name) LOOK_##name,
@@ -145,6 +146,7 @@ struct look {
     int64_t position;
     int64_t next_key;
     int64_t now_ms;
+    int64_t wall_offset_ms;
     struct pawl_str boot_id;
     int64_t clock_offset_ms;
     struct look_task *tasks; /* by key */
@@ -189,6 +191,8 @@ int64_t looker_number(struct looker *looker, const char *sql);
 /* The place of a task by its key; -1. */
 int look_find(const struct look *look, int64_t key);
 const struct look_queue *look_queue(const struct look *look, int64_t key);
+/* Whether calendar times are being armed anew. */
+bool look_is_rearming(const struct look *look);
 struct pawl_str look_worker_id(const struct look *look, int64_t key);
 
 uint64_t look_hash(struct pawl_str text);

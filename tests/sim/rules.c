@@ -114,6 +114,19 @@ static const char *due_fault(const struct rows *r)
     return NULL;
 }
 
+/* A calendar time is armed by the wall clock, as it was last seen to have stepped. */
+static const char *calendar_fault(const struct rows *r)
+{
+    int64_t run_at_ms = of(r, LOOK_run_at_ms);
+    if (run_at_ms == 0) return NULL;
+    bool waits = is(r, PAWL_TASK_QUEUED) || is(r, PAWL_TASK_PENDING);
+    if (!waits || of(r, LOOK_rank) >= 0) return "it keeps a calendar time and does not wait for it";
+    int64_t at_ms = run_at_ms - r->look->wall_offset_ms;
+    bool is_armed = of(r, LOOK_ready_at_ms) == (at_ms < 1 ? 1 : at_ms);
+    return is_armed || look_is_rearming(r->look) ? NULL
+                                                 : "its calendar time is not what its timer says";
+}
+
 static const char *end_fault(const struct rows *r)
 {
     bool ends = is_terminal(of(r, LOOK_state));
@@ -228,7 +241,7 @@ static const char *block_fault(const struct rows *r)
 static const char *task_fault(const struct rows *r)
 {
     static const char *(*const rules[])(const struct rows *) = {
-        lease_fault, rank_fault, due_fault, end_fault, count_fault, block_fault,
+        lease_fault, rank_fault, due_fault, calendar_fault, end_fault, count_fault, block_fault,
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const char *fault = rules[i](r);

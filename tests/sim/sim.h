@@ -209,6 +209,7 @@ struct model {
     int64_t lease_ms;
     int64_t attempt_end_at_ms;
     int64_t ready_at_ms;
+    int64_t run_at_ms; /* calendar time; 0 = none */
     enum pawl_control control;
     int64_t control_deadline_at_ms;
     bool keeps_budget;    /* resumed without a new budget: retries may exceed it */

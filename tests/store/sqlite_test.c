@@ -785,7 +785,6 @@ static int64_t now(void)
 {
     lab_begin(&lab);
     int64_t now_ms = lab.head.now_ms;
-    CHECK_EQ(lab.world.wall_ms, lab.head.wall_ms);
     lab_commit(&lab);
     return now_ms;
 }
@@ -1042,6 +1041,8 @@ static const struct {
     /* a walk along an index in its order, stopped by LIMIT */
     {NULL, "SCAN task USING INDEX task_due"},
     {NULL, "SCAN task USING COVERING INDEX task_due"},
+    {NULL, "SCAN task USING INDEX task_calendar"},
+    {NULL, "SCAN task USING COVERING INDEX task_calendar"},
     /* subqueries with a LIMIT of their own */
     {"READ_AHEAD", "SCAN earlier"},
     {"READ_AHEAD", "SCAN older"},

@@ -204,8 +204,9 @@ STORE_TEST("what is not there is answered with none, lists with no rows")
     CHECK(lab_look(lab, PAWL_LOOK_CURSOR_MIN, 0, NULL, 0, 0)->row == NULL);
 
     static const enum pawl_look lists[] = {
-        PAWL_LOOK_READY,        PAWL_LOOK_DUE,  PAWL_LOOK_CONTINUATIONS, PAWL_LOOK_DEPENDENTS,
-        PAWL_LOOK_DEPENDENCIES, PAWL_LOOK_LATE, PAWL_LOOK_LOG_OLDEST,    PAWL_LOOK_DEAD};
+        PAWL_LOOK_READY,      PAWL_LOOK_DUE,          PAWL_LOOK_CONTINUATIONS,
+        PAWL_LOOK_DEPENDENTS, PAWL_LOOK_DEPENDENCIES, PAWL_LOOK_LATE,
+        PAWL_LOOK_LOG_OLDEST, PAWL_LOOK_DEAD,         PAWL_LOOK_CALENDAR};
     for (size_t i = 0; i < COUNT_OF(lists); i++) {
         CHECK_EQ(0, lab_rows(lab, lists[i], 5, 0, 0)->count);
     }
@@ -590,10 +591,9 @@ STORE_TEST("rows beyond the step's memory are TOO_LARGE, and no row is blamed fo
 /* ---- Queues, workers, what lies beside --------------------------------------------------------
  */
 
-STORE_TEST("a queue comes back by key and name, changes, and raises the generation")
+STORE_TEST("a queue comes back by key and name, and changes")
 {
     lab_begin(lab);
-    int64_t generation = lab->head.generation;
     struct pawl_queue_row want = {.key = 4,
                                   .name = PAWL_STR("mail"),
                                   .is_paused = true,
@@ -603,7 +603,6 @@ STORE_TEST("a queue comes back by key and name, changes, and raises the generati
     lab_commit(lab);
 
     lab_begin(lab);
-    CHECK_EQ(generation + 1, lab->head.generation);
     CHECK_EQ(4, *(int64_t *)lab_look(lab, PAWL_LOOK_QUEUE_NAME, 0, "mail", 0, 0)->row);
     struct pawl_entry *entry =
         pawl_set_look(&lab->set, PAWL_LOOK_QUEUE, 4, (struct pawl_str){0}, 0, 0);
@@ -624,7 +623,6 @@ STORE_TEST("a queue comes back by key and name, changes, and raises the generati
     lab_commit(lab);
 
     lab_begin(lab);
-    CHECK_EQ(generation + 2, lab->head.generation);
     queue = lab_look(lab, PAWL_LOOK_QUEUE, 4, NULL, 0, 0)->row;
     CHECK(!queue->is_paused);
     CHECK_EQ(0, queue->lease_ms);

@@ -6,12 +6,11 @@
 #include "base/str.h"
 #include "base/uuid.h"
 #include "core/limits.h"
+#include "core/task/calendar.h"
 #include "core/task/queue.h"
 #include "core/task/retry.h"
 
 static const struct pawl_str none = {0};
-/* Two clocks that were read one after the other, each rounded to a millisecond. */
-enum { CLOCKS_AGREE_MS = 2 };
 
 /* A member on its way: what was found for it, and the row that becomes of it. */
 struct making {
@@ -100,21 +99,15 @@ static struct pawl_str make_id(struct pawl_step *step)
     return (struct pawl_str){text, PAWL_UUID_BYTES_MAX};
 }
 
-int64_t pawl_calendar_at_ms(const struct pawl_step *step, int64_t at_ms)
+/* When a new task may be given out: after its delay, and not before its calendar time, which is kept if it is the
+ * later one. */
+static void defer(const struct pawl_step *step, const struct pawl_task_new *ask, struct pawl_task_row *task)
 {
-    int64_t ahead_ms = step->now_ms - step->wall_ms;
-    bool agrees = ahead_ms >= -CLOCKS_AGREE_MS && ahead_ms <= CLOCKS_AGREE_MS;
-    return at_ms + (agrees ? 0 : ahead_ms);
-}
-
-static int64_t start_of(const struct pawl_step *step, const struct pawl_task_new *ask)
-{
-    int64_t at_ms = ask->delay_ms > 0 ? step->now_ms + ask->delay_ms : 0;
-    if (ask->run_at_ms != 0) {
-        int64_t calendar_ms = pawl_calendar_at_ms(step, ask->run_at_ms);
-        if (calendar_ms > at_ms) at_ms = calendar_ms;
-    }
-    return at_ms > step->now_ms ? at_ms : 0;
+    int64_t delayed_ms = ask->delay_ms > 0 ? step->now_ms + ask->delay_ms : 0;
+    int64_t calendar_ms = ask->run_at_ms > 0 ? pawl_calendar_at_ms(step, ask->run_at_ms) : 0;
+    bool is_calendar = calendar_ms > step->now_ms && calendar_ms > delayed_ms;
+    task->ready_at_ms = is_calendar ? calendar_ms : delayed_ms;
+    task->run_at_ms = is_calendar ? ask->run_at_ms : 0;
 }
 
 static void put_payload(struct pawl_step *step, struct pawl_task_row *task, enum pawl_payload_kind kind,
@@ -144,7 +137,6 @@ static void make_row(struct pawl_step *step, struct making *making)
         .version = 1,
         .timeout_ms = ask->timeout_ms,
         .retry = pawl_retry_settle(&ask->retry, &queue->retry),
-        .ready_at_ms = start_of(step, ask),
         .created_at_ms = step->now_ms,
         .updated_at_ms = step->now_ms,
         .dependency_policy = ask->dependency_policy,
@@ -153,6 +145,7 @@ static void make_row(struct pawl_step *step, struct making *making)
         .idempotency_key = ask->key,
         .body_digest = making->member->body_digest,
     };
+    defer(step, ask, task);
     pawl_set_put(&step->set, PAWL_LOOK_TASK, task->key, none, 0, task);
     pawl_set_know_key(&step->set, PAWL_LOOK_TASK_ID, task->id, task->key);
     if (ask->key.len > 0) pawl_set_know_key(&step->set, PAWL_LOOK_IDEMPOTENCY, ask->key, task->key);

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "core/limits.h"
+#include "core/task/calendar.h"
 #include "core/task/queue.h"
 
 static const struct pawl_str none = {0};
@@ -298,6 +299,8 @@ static bool run_slice(struct pawl_step *step, struct pawl_command *command, stru
         return awaited_slice(step, row);
     case PAWL_CONTINUE_REMAINS:
         return pawl_remains_slice(step, row->task);
+    case PAWL_CONTINUE_CALENDAR:
+        return pawl_calendar_slice(step, row);
     }
     pawl_assert(false);
     return false;

@@ -12,6 +12,7 @@
 #include "base/instant.h"
 #include "base/str.h"
 #include "core/limits.h"
+#include "core/task/calendar.h"
 #include "core/task/queue.h"
 #include "core/task/retry.h"
 
@@ -181,7 +182,10 @@ static void settle(struct pawl_step *step, struct pawl_task_row *task,
     int64_t run_at_ms = from->run_at_ms == 0 ? 0 : pawl_calendar_at_ms(step, from->run_at_ms);
     bool is_deferred = run_at_ms > step->now_ms;
     bool is_waiting = task->state == PAWL_TASK_QUEUED || task->state == PAWL_TASK_PENDING;
-    if (is_waiting && is_deferred) task->ready_at_ms = run_at_ms;
+    if (is_waiting && is_deferred) {
+        task->ready_at_ms = run_at_ms;
+        task->run_at_ms = from->run_at_ms;
+    }
     if (task->state == PAWL_TASK_QUEUED) {
         bool has_waited = !is_deferred && task->open_dependencies == 0;
         if (has_waited && task->created_at_ms < step->now_ms)

@@ -248,6 +248,7 @@ void pawl_task_withdraw(struct pawl_task_row *task)
     task->rank = PAWL_RANK_NONE;
     task->due_at_ms = 0;
     task->ready_at_ms = 0;
+    task->run_at_ms = 0;
 }
 
 void pawl_task_offer(struct pawl_step *step, struct pawl_task_row *task)
@@ -262,6 +263,7 @@ void pawl_task_offer(struct pawl_step *step, struct pawl_task_row *task)
     }
     int64_t since = task->ready_at_ms != 0 ? task->ready_at_ms : step->now_ms;
     task->rank = pawl_rank_make(task->priority, since);
+    task->run_at_ms = 0;
     step->made_ready = true;
 }
 
@@ -323,9 +325,9 @@ int64_t pawl_continuation_add(struct pawl_step *step, const struct pawl_continua
     *made = *row;
     made->key = pawl_step_key(step);
     pawl_set_put(&step->set, PAWL_LOOK_CONTINUATION, made->key, none, 0, made);
-    /* pruning is nobody's to wait for */
-    if (made->kind != PAWL_CONTINUE_PRUNE &&
-        !pawl_append_add(&step->caused, step->set.arena, &made->key)) {
+    /* housekeeping is nobody's to wait for */
+    bool is_awaited = made->kind != PAWL_CONTINUE_PRUNE && made->kind != PAWL_CONTINUE_CALENDAR;
+    if (is_awaited && !pawl_append_add(&step->caused, step->set.arena, &made->key)) {
         step->set.is_full = true;
     }
     return made->key;

@@ -180,9 +180,6 @@ void pawl_awaited_meet(struct pawl_step *step, struct pawl_task_row *task);
 void pawl_dependency_add(struct pawl_step *step, struct pawl_task_row *task, size_t number, int64_t on,
                          struct pawl_str on_id, bool is_open);
 
-/* A calendar time on the store's clock, which a step of the wall does not move. */
-int64_t pawl_calendar_at_ms(const struct pawl_step *step, int64_t at_ms);
-
 /* A new continuation, due now; returns its key. */
 int64_t pawl_continuation_add(struct pawl_step *step, const struct pawl_continuation_row *row);
 

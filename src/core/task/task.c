@@ -46,6 +46,9 @@ const char *pawl_task_row_fault(const struct pawl_task_row *task)
     if (task->ready_at_ms != 0 && task->state != PAWL_TASK_QUEUED && task->state != PAWL_TASK_PENDING) {
         return "a deferral outside QUEUED and PENDING";
     }
+    if (task->run_at_ms != 0 && (task->ready_at_ms == 0 || task->rank != PAWL_RANK_NONE)) {
+        return "a calendar time that is not waited for";
+    }
     if ((task->finished_at_ms != 0) != pawl_task_state_is_terminal(task->state)) {
         return "a finish time is for terminal states alone";
     }

@@ -67,6 +67,7 @@ struct pawl_task_row {
     int32_t crashes_in_row;  /* consecutive ones, for their back-off */
     bool wants_proof;        /* not stored: this step has found it due for a look */
     int64_t ready_at_ms;     /* deferral: not given out before; 0 = none */
+    int64_t run_at_ms;       /* the calendar time that ready_at_ms stands for, while it is waited for; 0 = none */
     int64_t created_at_ms;
     int64_t updated_at_ms;
     int64_t started_at_ms;
@@ -146,7 +147,8 @@ enum pawl_continuation_kind {
     PAWL_CONTINUE_PRUNE = 3,      /* delete old events of task */
     PAWL_CONTINUE_AWAITED = 4,    /* join more of those that waited for task's id, in args, to it */
     PAWL_CONTINUE_REMAINS = 5,    /* delete more events and log lines of a removed task */
-    PAWL_CONTINUE_LAST = PAWL_CONTINUE_REMAINS
+    PAWL_CONTINUE_CALENDAR = 6,   /* arm calendar times anew */
+    PAWL_CONTINUE_LAST = PAWL_CONTINUE_CALENDAR
 };
 
 /* A redrive that came to its end in another process than the one that waits for its count: not due any more. */
