@@ -550,6 +550,174 @@ PAWL_API enum pawl_code pawl_task_release(struct pawl *pawl, struct pawl_str tas
                                           const struct pawl_change *change, struct pawl_error *err)
     PAWL_MUST_USE;
 
+/* ---- Supervised execution: handlers, and leases that are kept for them --------------------------------- */
+
+/* A supervisor claims tasks, runs a function of yours for each, on a thread of its own, keeps the lease
+ * meanwhile, tells the function when it is to stop, and tells the store how it ended. What a lost or dead
+ * supervisor held is given out again only when its work is proved to have stopped (docs/leases.md).
+ *
+ * Leases are renewed by a thread that does nothing else, over a connection of its own: a handler that burns the
+ * CPU or waits for ever costs no lease. Handlers, on_stop and the log are called outside every lock; the log from
+ * several threads at once. A supervisor needs a handle that is not driven, and must be closed before it. */
+struct pawl_supervisor;
+
+/* One claim of one task in the hands of its handler. Good until the handler returns; any thread may use it. */
+struct pawl_work;
+
+/* Why a handler is to stop; the greater beats the less. */
+enum pawl_stop_reason {
+    PAWL_STOP_NONE = 0,
+    PAWL_STOP_DRAINING = 1,    /* the supervisor ends; the task is given back uncounted */
+    PAWL_STOP_PAUSED = 2,      /* an operator asked; save a checkpoint and return PAWL_WORK_STOPPED */
+    PAWL_STOP_CANCELLED = 3,   /* the same; forced when its deadline has come */
+    PAWL_STOP_NO_PROGRESS = 4, /* the watchdog; the attempt fails */
+    PAWL_STOP_TIMED_OUT = 5,   /* the attempt's time is up; it fails */
+    PAWL_STOP_LOST = 6         /* the lease is, or soon will be: whatever comes of the work is thrown away */
+};
+
+/* How work ends: the first five a handler returns, the others have come of it. */
+enum pawl_work_end {
+    PAWL_WORK_COMPLETED = 0, /* with the result given to pawl_work_complete, else without */
+    PAWL_WORK_FAILED = 1,    /* as told by pawl_work_fail */
+    PAWL_WORK_YIELDED = 2,   /* given back uncounted, for later: pawl_work_yield */
+    PAWL_WORK_DETACHED = 3,  /* it goes on elsewhere; somebody says later how it ended: pawl_work_token */
+    PAWL_WORK_STOPPED = 4,   /* it stopped because it was asked to; unasked, it is a failure */
+    PAWL_WORK_PAUSED = 5,
+    PAWL_WORK_CANCELLED = 6,
+    PAWL_WORK_RELEASED = 7
+};
+
+enum { PAWL_SUPERVISOR_SLOTS_MAX = 1024, PAWL_DETACHED_MAX = 1000 * 1000 };
+
+struct pawl_supervisor_options {
+    size_t size;
+    const struct pawl_str *queues; /* copied */
+    size_t queue_count;            /* 0 = "default" */
+    bool claims_nothing;           /* only what pawl_supervisor_run_one is given */
+    struct pawl_str worker_id;     /* copied; empty = one is made. No two supervisors share one. */
+    int32_t slots;                 /* handlers at a time, 1..PAWL_SUPERVISOR_SLOTS_MAX; 0 = 1 */
+    int32_t detached_max;          /* so many detached ones take up no slot, 0..PAWL_DETACHED_MAX */
+    int64_t lease_ms;              /* 0 = the queue's, else the handle's */
+    int64_t renew_every_ms;        /* 0 = a third of the lease; with the margin it must be less than the lease */
+    int64_t grace_ms;              /* how long a handler may take to stop before it counts as uncontained; 0 = 1 s */
+    int64_t progress_ms;           /* a handler that reports no progress, checkpoint or log line for so long is
+                                      stopped and its attempt fails; 0 = no such watch */
+    /* Does the work. Must be set. */
+    enum pawl_work_end (*handler)(void *self, struct pawl_work *work);
+    /* Hears that a work is to stop, once a reason, besides pawl_work_stop_reason; may be NULL. Of detached work it
+     * is the only word. Called from the thread that watches all others: return soon. */
+    void (*on_stop)(void *self, int64_t token, enum pawl_stop_reason reason);
+    void *self;
+};
+#define PAWL_SUPERVISOR_OPTIONS_INIT PAWL_INIT_OF(struct pawl_supervisor_options)
+
+/* Starts claiming.
+ *
+ *   pawl    borrowed until close; claims and outcomes go through it, so its listeners and hooks hear of them
+ *   fails   PAWL_INVALID  a bad option; names it
+ *           PAWL_MISUSE   no handler, or a driven handle
+ *           and what pawl_open fails with, for the keeper's connection */
+PAWL_API enum pawl_code pawl_supervisor_start(struct pawl *pawl,
+                                              const struct pawl_supervisor_options *options,
+                                              struct pawl_supervisor **out, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* Ends in order: claims no more, lets what is in hand end for at most drain_ms, asks the rest to stop
+ * (PAWL_STOP_DRAINING), gives it back uncounted. May be called again, also from several threads; not from a handler.
+ *
+ *   fails  PAWL_TIMEOUT  handlers have not stopped within the grace: they are listed, their leases are kept, and
+ *                        what they return still counts */
+PAWL_API enum pawl_code pawl_supervisor_stop(struct pawl_supervisor *supervisor, int64_t drain_ms,
+                                             struct pawl_error *err) PAWL_MUST_USE;
+
+/* Stops with a drain of 0, then waits for every handler to return, however long; takes NULL. A program that cannot
+ * wait exits instead: its locks go with it, and the tasks come back. */
+PAWL_API void pawl_supervisor_close(struct pawl_supervisor *supervisor);
+
+/* Runs the handler for one task, by id, on the caller's own thread, under all the rules above but the slots.
+ *
+ *   end    what has become of it, written on PAWL_OK; may be NULL
+ *   fails  as pawl_task_start, with nothing changed
+ *          PAWL_LEASE_LOST  the lease was lost on the way, the result thrown away
+ *          PAWL_STATE       the supervisor is being stopped
+ *          PAWL_LIMIT       PAWL_RUN_ONE_MAX calls of this are under way */
+enum { PAWL_RUN_ONE_MAX = 64 };
+PAWL_API enum pawl_code pawl_supervisor_run_one(struct pawl_supervisor *supervisor, struct pawl_str task_id,
+                                                enum pawl_work_end *end, struct pawl_error *err) PAWL_MUST_USE;
+
+enum pawl_work_phase {
+    PAWL_WORK_RUNNING = 1,     /* in its handler */
+    PAWL_WORK_STOPPING = 2,    /* asked to stop */
+    PAWL_WORK_UNCONTAINED = 3, /* asked to stop, and the grace is over: it takes up its slot until it ends */
+    PAWL_WORK_TELLING = 4,     /* the handler has returned, the store is being told */
+    PAWL_WORK_WAITING = 5      /* detached */
+};
+
+struct pawl_in_hand {
+    int64_t token;
+    struct pawl_fence fence;
+    enum pawl_work_phase phase;
+    enum pawl_stop_reason reason;
+    int64_t in_hand_ms; /* since it was claimed */
+};
+
+struct pawl_in_hands {
+    const struct pawl_in_hand *works; /* in keep; in no order */
+    size_t count;
+    size_t uncontained_count;
+};
+
+/* All that the supervisor has in hand now. */
+PAWL_API enum pawl_code pawl_supervisor_list(struct pawl_supervisor *supervisor, struct pawl_arena *keep,
+                                             struct pawl_in_hands *out, struct pawl_error *err) PAWL_MUST_USE;
+
+/* ---- What a handler can do with its work ---- */
+
+/* The task as it was granted; borrowed until the handler returns. fence.epoch is what outside systems can check. */
+PAWL_API const struct pawl_grant *pawl_work_grant(const struct pawl_work *work);
+
+/* PAWL_STOP_NONE, or why it is to stop; cheap enough for every round of a loop. */
+PAWL_API enum pawl_stop_reason pawl_work_stop_reason(const struct pawl_work *work);
+
+/* A descriptor that is readable from then on, for poll; the supervisor's own: neither read nor close it. -1 if
+ * none could be made. */
+PAWL_API int pawl_work_stop_fd(struct pawl_work *work);
+
+/* pawl_task_progress, _checkpoint and _log under the work's fence. PAWL_LEASE_LOST has told all there is: return. */
+PAWL_API enum pawl_code pawl_work_progress(struct pawl_work *work, double percent, struct pawl_error *err)
+    PAWL_MUST_USE;
+PAWL_API enum pawl_code pawl_work_checkpoint(struct pawl_work *work, int32_t step, struct pawl_str state,
+                                             struct pawl_error *err) PAWL_MUST_USE;
+PAWL_API enum pawl_code pawl_work_log(struct pawl_work *work, struct pawl_str line, struct pawl_error *err)
+    PAWL_MUST_USE;
+
+/* What to return: `return pawl_work_complete(work, result);`. Each keeps a copy of what it is given. A result that
+ * is no JSON, or too large, makes a failure. */
+PAWL_API enum pawl_work_end pawl_work_complete(struct pawl_work *work, struct pawl_str result);
+PAWL_API enum pawl_work_end pawl_work_fail(struct pawl_work *work, const struct pawl_failure *failure);
+PAWL_API enum pawl_work_end pawl_work_yield(struct pawl_work *work, int64_t delay_ms);
+
+/* Names the work beyond its handler's return: for on_stop, and for whoever ends work that was detached. Never used
+ * again. */
+PAWL_API int64_t pawl_work_token(const struct pawl_work *work);
+
+/* End detached work, once, from any thread but a handler's own; before its handler has returned they wait for
+ * that. The lease is kept until then, on no thread. The lock that proves work to go on is let go of when the handler
+ * returns, though: if the process is gone or the lease lost, the task is given out again, whatever goes on elsewhere.
+ *
+ *   fails  PAWL_LEASE_LOST  it has ended or was lost before; nothing to do
+ *          PAWL_STATE       the handler returned something else than PAWL_WORK_DETACHED
+ *          PAWL_CONFLICT    somebody else is ending it at this moment
+ *          and as pawl_task_complete, _fail and _release; after PAWL_INVALID or PAWL_TOO_LARGE it can be said anew */
+PAWL_API enum pawl_code pawl_detached_complete(struct pawl_supervisor *supervisor, int64_t token,
+                                               struct pawl_str result, struct pawl_error *err) PAWL_MUST_USE;
+PAWL_API enum pawl_code pawl_detached_fail(struct pawl_supervisor *supervisor, int64_t token,
+                                           const struct pawl_failure *failure, struct pawl_error *err)
+    PAWL_MUST_USE;
+/* Gives it up: PAUSED or CANCELLED if that was asked for, else back to its queue, uncounted. */
+PAWL_API enum pawl_code pawl_detached_stop(struct pawl_supervisor *supervisor, int64_t token,
+                                           struct pawl_error *err) PAWL_MUST_USE;
+
 /* ---- Operating on tasks ------------------------------------------------------------------------------ */
 
 PAWL_API enum pawl_code pawl_task_queue(struct pawl *pawl, struct pawl_str task_id,

@@ -196,6 +196,13 @@ static enum pawl_code name_place(struct pawl *pawl, struct pawl_request *request
 enum pawl_code pawl_task_claim(struct pawl *pawl, const struct pawl_claim *ask, struct pawl_arena *keep,
                                struct pawl_claimed *out, struct pawl_error *err)
 {
+    return pawl_engine_claim(pawl, ask, NULL, keep, out, err);
+}
+
+enum pawl_code pawl_engine_claim(struct pawl *pawl, const struct pawl_claim *ask,
+                                 const _Atomic bool *gives_up, struct pawl_arena *keep,
+                                 struct pawl_claimed *out, struct pawl_error *err)
+{
     struct pawl_request request;
     struct pawl_claim own;
     pawl_request_init(&request, PAWL_COMMAND_CLAIM);
@@ -205,6 +212,7 @@ enum pawl_code pawl_task_claim(struct pawl *pawl, const struct pawl_claim *ask, 
     struct pawl_place place;
     request.command.out.claimed = &claimed;
     request.wait_ms = own.wait_ms;
+    request.gives_up = gives_up;
     code = name_place(pawl, &request, &place, err);
     if (code == PAWL_OK) code = check_and_ask(pawl, &request, err);
     if (code == PAWL_OK) *out = claimed;

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -95,7 +96,8 @@ static int64_t wake_at(const struct pawl *pawl)
 
 static bool is_waited_out(const struct pawl_request *request, int64_t now_boot_ms)
 {
-    return request->until_boot_ms <= now_boot_ms;
+    bool gives_up = request->gives_up != NULL && atomic_load(request->gives_up);
+    return gives_up || request->until_boot_ms <= now_boot_ms;
 }
 
 bool pawl_engine_may_wait(struct pawl *pawl)
@@ -106,16 +108,23 @@ bool pawl_engine_may_wait(struct pawl *pawl)
     return may_wait;
 }
 
-void pawl_stop_waiting(struct pawl *pawl)
+void pawl_engine_wake(struct pawl *pawl)
 {
-    if (pawl == NULL) return;
     (void)pthread_mutex_lock(&pawl->lock);
-    pawl->waits_no_more = true;
     pawl->is_sleeping = false;
     (void)pthread_cond_broadcast(&pawl->changed);
     (void)pthread_mutex_unlock(&pawl->lock);
     uint64_t one = 1;
     if (pawl->has_thread) (void)!write(pawl->wake_fd, &one, sizeof one);
+}
+
+void pawl_stop_waiting(struct pawl *pawl)
+{
+    if (pawl == NULL) return;
+    (void)pthread_mutex_lock(&pawl->lock);
+    pawl->waits_no_more = true;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    pawl_engine_wake(pawl);
 }
 
 /* Claims that have waited long enough, and callers whose continuations take too long. */

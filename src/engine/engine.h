@@ -32,6 +32,7 @@ struct pawl_request {
     bool is_done;                      /* its rule has run to the end in the open transaction */
     bool is_parked;                    /* a CLAIM that waits for something to become ready */
     int64_t wait_ms;                   /* a CLAIM that finds nothing waits so long */
+    const _Atomic bool *gives_up;      /* and no longer once this is true; may be NULL */
     int64_t asked_boot_ms;             /* when it was handed over */
     int64_t until_boot_ms;             /* parked: when it is answered empty; going on: when it is let go */
     int32_t continuations;             /* still running on its behalf */
@@ -154,6 +155,12 @@ void pawl_engine_log(const struct pawl_log *log, const struct pawl_append *event
 
 /* The same for what is not an event of a task. */
 void pawl_engine_log_notices(const struct pawl_log *log, const struct pawl_append *notices);
+
+/* pawl_task_claim that waits no longer once *gives_up is true and the engine has been woken. */
+enum pawl_code pawl_engine_claim(struct pawl *pawl, const struct pawl_claim *ask,
+                                 const _Atomic bool *gives_up, struct pawl_arena *keep,
+                                 struct pawl_claimed *out, struct pawl_error *err) PAWL_MUST_USE;
+void pawl_engine_wake(struct pawl *pawl);
 
 /* Whether a call may wait; false after pawl_stop_waiting. */
 bool pawl_engine_may_wait(struct pawl *pawl);

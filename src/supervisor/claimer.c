@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/uuid.h"
+#include "engine/engine.h"
 #include "supervisor/clock.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -26,10 +28,12 @@ struct pawl_claimer {
     bool has_thread;
     struct pawl_arena *arena; /* of the answer */
     struct pawl_claim_answer answer;
-    struct pawl_grant grants[PAWL_WORKER_SLOTS_MAX]; /* their texts are in arena */
+    struct pawl_grant grants[PAWL_BATCH_MAX]; /* their texts are in arena */
     char request_id[PAWL_UUID_BYTES_MAX + 1];
     bool has_request_id;         /* of a claim whose answer did not come */
     int64_t first_asked_boot_ms; /* when it was asked first */
+
+    _Atomic bool gives_up; /* no claim waits any more */
 
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t changed;
@@ -53,8 +57,8 @@ static void make_request_id(struct pawl_claimer *claimer)
 static void renew_grants(struct pawl_claimer *claimer)
 {
     struct pawl_claim_answer *answer = &claimer->answer;
-    struct pawl_fence fences[PAWL_WORKER_SLOTS_MAX];
-    struct pawl_renewal renewals[PAWL_WORKER_SLOTS_MAX];
+    struct pawl_fence fences[PAWL_BATCH_MAX];
+    struct pawl_renewal renewals[PAWL_BATCH_MAX];
     size_t count = answer->count;
     for (size_t i = 0; i < count; i++) fences[i] = claimer->grants[i].fence;
     answer->asked_boot_ms = claimer->first_asked_boot_ms;
@@ -81,8 +85,8 @@ static void claim(struct pawl_claimer *claimer)
         claimer->first_asked_boot_ms = asked_boot_ms;
     }
     claimer->ask.request_id = pawl_str_of(claimer->request_id);
-    answer->code =
-        pawl_task_claim(claimer->pawl, &claimer->ask, claimer->arena, &claimed, &answer->err);
+    answer->code = pawl_engine_claim(claimer->pawl, &claimer->ask, &claimer->gives_up,
+                                     claimer->arena, &claimed, &answer->err);
     /* Where nothing was committed, now or at a try before, there is nothing to get back. */
     bool is_void = answer->code == PAWL_BUSY && !is_repeat;
     if (answer->code == PAWL_OK || is_void) claimer->has_request_id = false;
@@ -157,7 +161,7 @@ void pawl_claimer_close(struct pawl_claimer *claimer)
 
 void pawl_claimer_ask(struct pawl_claimer *claimer, int32_t max, int64_t wait_ms)
 {
-    pawl_assert(max >= 1 && max <= PAWL_WORKER_SLOTS_MAX);
+    pawl_assert(max >= 1 && max <= PAWL_BATCH_MAX);
     pthread_mutex_lock(&claimer->mutex);
     pawl_assert(claimer->stage == IDLE);
     claimer->ask.max = max;
@@ -165,6 +169,12 @@ void pawl_claimer_ask(struct pawl_claimer *claimer, int32_t max, int64_t wait_ms
     claimer->stage = ASKED;
     pthread_cond_signal(&claimer->changed);
     pthread_mutex_unlock(&claimer->mutex);
+}
+
+void pawl_claimer_give_up(struct pawl_claimer *claimer)
+{
+    atomic_store(&claimer->gives_up, true);
+    pawl_engine_wake(claimer->pawl);
 }
 
 static enum stage stage_of(struct pawl_claimer *claimer)

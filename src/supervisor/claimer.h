@@ -40,6 +40,9 @@ void pawl_claimer_close(struct pawl_claimer *claimer);
 /* Begins a claim; none may be under way. */
 void pawl_claimer_ask(struct pawl_claimer *claimer, int32_t max, int64_t wait_ms);
 
+/* The claim under way, and all that come, wait for nothing any more. */
+void pawl_claimer_give_up(struct pawl_claimer *claimer);
+
 /* True from ask until take has given its answer. */
 bool pawl_claimer_is_asking(struct pawl_claimer *claimer);
 

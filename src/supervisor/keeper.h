@@ -1,15 +1,16 @@
 /* Keeps the leases of the tasks in hand: one thread that does nothing else, so that neither a busy
- * command nor a slow commit delays a renewal.
+ * handler nor a slow commit delays a renewal.
  *
  *   0          1/3         2/3     margin   end
  *   |-----------|-----------|-----------|----|
  *   asked     renew       (renew)     stop
  *
  * A lease counts from before the request that granted or renewed it left, on a clock that goes on
- * while the machine sleeps: it can only be longer than we think. All leases are renewed together
- * when the first is due. If a renewal fails it is tried again after a quarter of the time that is
- * left until the margin, min(lease / 4, max(1 s, lease / 10)) before the end. Then the work must be
- * stopped, whatever the store says later; doing that is the worker's, who looks. */
+ * while the machine sleeps: it can only be longer than we think. When the first is due, those that
+ * soon will be are renewed along, PAWL_BATCH_MAX in a call. If a renewal fails it is tried again
+ * after a quarter of the time that is left until the margin, min(lease / 4, max(1 s, lease / 10))
+ * before the end. Then the work must be stopped, whatever the store says later; doing that is for
+ * whoever looks. */
 #ifndef PAWL_SUPERVISOR_KEEPER_H
 #define PAWL_SUPERVISOR_KEEPER_H
 
@@ -28,6 +29,10 @@ enum pawl_code pawl_keeper_open(struct pawl_keeper **out, struct pawl *pawl, str
                                 int32_t slots, int heard_fd, const struct pawl_log *log,
                                 struct pawl_error *err) PAWL_MUST_USE;
 void pawl_keeper_close(struct pawl_keeper *keeper); /* takes NULL */
+
+/* How often leases are renewed from now on; 0 = at a third of their length, and so where it is too
+ * seldom for a lease. */
+void pawl_keeper_pace(struct pawl_keeper *keeper, int64_t renew_every_ms);
 
 /* Begins to keep a lease of lease_ms that was asked for at asked_boot_ms; ends to. Any thread.
  *
@@ -49,7 +54,24 @@ struct pawl_kept {
 
 struct pawl_kept pawl_keeper_look(struct pawl_keeper *keeper, int32_t slot);
 
+/* Slots whose lease was lost, or whose control has changed, one by one; false when there is none
+ * left. */
+bool pawl_keeper_news(struct pawl_keeper *keeper, int32_t *slot);
+
+/* ---- The arithmetic ---- */
+
 /* min(lease / 4, max(1 s, lease / 10)) */
 int64_t pawl_lease_margin_ms(int64_t lease_ms);
+
+/* wanted_ms, or a third of the lease where that is 0 or does not leave the margin. */
+int64_t pawl_lease_renew_every_ms(int64_t lease_ms, int64_t wanted_ms);
+
+/* What is known of a lease of which left_ms were left when the request that was sent at
+ * asked_boot_ms was answered. lease_ms is its length as granted. */
+struct pawl_kept pawl_lease_count(int64_t asked_boot_ms, int64_t left_ms, int64_t lease_ms,
+                                  int64_t attempt_end_boot_ms);
+
+/* How long after a failed try the next one comes. */
+int64_t pawl_lease_try_again_ms(int64_t now_boot_ms, int64_t stop_at_boot_ms);
 
 #endif

@@ -48,5 +48,6 @@ holds "consumer reads nothing twice" is_silent consumer one.db
 holds "batch adds tasks of which one waits for the others" \
     says batch two.db 'waits for 2' 'waits for 1' 'waits for 0'
 holds "driven waits in a loop of its own until a task is due" says driven three.db 'OK: claimed 1'
+holds "supervisor runs a function for a task" says supervisor four.db 'hello "ada", try 1'
 
 finish

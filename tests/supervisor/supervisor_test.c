@@ -1,0 +1,1124 @@
+/* Supervised execution: handlers in threads of their own, in the real world. What is waited for is
+ * an event, with a bound far beyond what it takes. */
+#include "base/arena.h"
+#include "engine/stores.h"
+#include "engine/turn.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    BOUND_MS = 30000,
+    LEASE_MS = 1500, /* of tests that see a lease renewed, or run out */
+    WORKS_MAX = 32,
+};
+
+static int64_t now_ms(clockid_t clock)
+{
+    struct timespec at;
+    (void)clock_gettime(clock, &at);
+    return (int64_t)at.tv_sec * 1000 + at.tv_nsec / 1000000;
+}
+
+#define UNTIL(condition)                                                             \
+    do {                                                                             \
+        int64_t until_ms_ = now_ms(CLOCK_MONOTONIC) + BOUND_MS;                      \
+        while (!(condition)) {                                                       \
+            if (now_ms(CLOCK_MONOTONIC) > until_ms_) FAIL("waited for " #condition); \
+            (void)poll(NULL, 0, 2);                                                  \
+        }                                                                            \
+    } while (0)
+
+/* What a test and its handlers share. Handlers note, the test checks. */
+struct stage {
+    struct lab *lab;
+    struct pawl_supervisor *supervisor;
+    struct pawl_supervisor_options options;
+    enum pawl_work_end (*act)(struct stage *stage, struct pawl_work *work);
+    _Atomic int entered;
+    _Atomic int left;
+    _Atomic int together; /* the most at a time */
+    _Atomic int reason;   /* that the handler has seen last */
+    _Atomic int told;     /* that on_stop has been told last */
+    _Atomic int64_t told_token;
+    _Atomic int64_t stopped_at_ms; /* by the wall clock */
+    _Atomic bool is_open;          /* the gate of handlers that wait at it */
+    _Atomic int code;              /* of what the handler has tried */
+    _Atomic int64_t tokens[WORKS_MAX];
+    _Atomic int64_t lease_end_at_ms;
+};
+
+static enum pawl_work_end handle(void *self, struct pawl_work *work)
+{
+    struct stage *stage = self;
+    int before = atomic_fetch_add(&stage->entered, 1);
+    int inside = before + 1 - atomic_load(&stage->left);
+    if (inside > atomic_load(&stage->together)) atomic_store(&stage->together, inside);
+    if (before < WORKS_MAX) atomic_store(&stage->tokens[before], pawl_work_token(work));
+    atomic_store(&stage->lease_end_at_ms, pawl_work_grant(work)->lease_end_at_ms);
+    enum pawl_work_end end = stage->act(stage, work);
+    atomic_fetch_add(&stage->left, 1);
+    return end;
+}
+
+static void hear_stop(void *self, int64_t token, enum pawl_stop_reason reason)
+{
+    struct stage *stage = self;
+    atomic_store(&stage->told_token, token);
+    atomic_store(&stage->told, (int)reason);
+}
+
+/* Opens the lab's handle if need be, and a supervisor on it with what the test has set. */
+static void start(struct stage *stage, struct lab *lab,
+                  enum pawl_work_end (*act)(struct stage *, struct pawl_work *))
+{
+    stage->lab = lab;
+    stage->act = act;
+    if (lab->pawl == NULL) lab_open_real(lab);
+    if (stage->options.worker_id.len == 0) stage->options.worker_id = PAWL_STR("w");
+    stage->options.size = sizeof stage->options;
+    stage->options.handler = handle;
+    stage->options.on_stop = hear_stop;
+    stage->options.self = stage;
+    CHECK_OK(pawl_supervisor_start(lab->pawl, &stage->options, &stage->supervisor, &lab->err),
+             &lab->err);
+}
+
+static void stop(struct stage *stage)
+{
+    atomic_store(&stage->is_open, true);
+    pawl_supervisor_close(stage->supervisor);
+}
+
+static struct pawl *another(struct lab *lab)
+{
+    struct pawl_options options = lab_options(lab);
+    options.driven = false;
+    options.env = NULL;
+    return lab_handle(lab, &options);
+}
+
+static enum pawl_task_state state_of(struct lab *lab, struct pawl_str id)
+{
+    return lab_get(lab, id).state;
+}
+
+static size_t in_hand(struct stage *stage)
+{
+    struct pawl_in_hands hands;
+    CHECK_OK(pawl_supervisor_list(stage->supervisor, stage->lab->keep, &hands, &stage->lab->err),
+             &stage->lab->err);
+    return hands.count;
+}
+
+static size_t uncontained(struct stage *stage)
+{
+    struct pawl_in_hands hands;
+    CHECK_OK(pawl_supervisor_list(stage->supervisor, stage->lab->keep, &hands, &stage->lab->err),
+             &stage->lab->err);
+    return hands.uncontained_count;
+}
+
+/* The lease of a task ends now, behind the back of who keeps it. */
+static void expire(struct lab *lab, struct pawl_str id)
+{
+    struct pawl_str sql = pawl_arena_format(
+        lab->keep, "UPDATE task SET lease_end_at_ms = 1, due_at_ms = 1 WHERE id = '%.*s'",
+        PAWL_STR_ARG(id));
+    (void)lab_sql(lab, sql.ptr);
+    CHECK(pawl_task_progress(lab->pawl, id, 1, NULL, NULL) !=
+          PAWL_OK); /* so that it is looked at */
+}
+
+/* How often a task was given back by recovery. */
+static int recoveries(struct lab *lab, struct pawl_str id)
+{
+    struct pawl_events events = lab_history(lab, id);
+    int count = 0;
+    for (size_t i = 0; i < events.count; i++) {
+        count += pawl_str_equal(events.events[i].action, PAWL_STR("recovery_requeued")) ? 1 : 0;
+    }
+    return count;
+}
+
+/* ---- What handlers do ---- */
+
+static enum pawl_work_end complete(struct stage *stage, struct pawl_work *work)
+{
+    (void)stage;
+    return pawl_work_complete(work, PAWL_STR("\"mine\""));
+}
+
+/* Waits by poll, as a handler would that waits for a socket too. */
+static enum pawl_work_end wait_for_stop(struct stage *stage, struct pawl_work *work)
+{
+    struct pollfd fd = {.fd = pawl_work_stop_fd(work), .events = POLLIN};
+    (void)poll(&fd, 1, BOUND_MS);
+    atomic_store(&stage->stopped_at_ms, now_ms(CLOCK_REALTIME));
+    atomic_store(&stage->reason, (int)pawl_work_stop_reason(work));
+    return PAWL_WORK_STOPPED;
+}
+
+/* Heeds nothing but the gate. */
+static enum pawl_work_end wait_at_gate(struct stage *stage, struct pawl_work *work)
+{
+    for (int i = 0; i < BOUND_MS && !atomic_load(&stage->is_open); i++) (void)poll(NULL, 0, 1);
+    atomic_store(&stage->reason, (int)pawl_work_stop_reason(work));
+    return pawl_work_complete(work, PAWL_STR("\"mine\""));
+}
+
+/* Until its lease has been renewed twice. */
+static enum pawl_work_end see_renewals(struct stage *stage, struct pawl_work *work)
+{
+    struct pawl_arena *keep;
+    int64_t end_at_ms = pawl_work_grant(work)->lease_end_at_ms;
+    int renewals = 0;
+    if (pawl_arena_open(&keep, 0) != PAWL_OK) return PAWL_WORK_FAILED;
+    for (int i = 0; i < BOUND_MS && renewals < 2; i++) {
+        struct pawl_task task;
+        pawl_arena_reset(keep);
+        enum pawl_code code = pawl_task_get(stage->lab->pawl, pawl_work_grant(work)->fence.task_id,
+                                            false, keep, &task, NULL);
+        if (code == PAWL_OK && task.lease_end_at_ms > end_at_ms) {
+            end_at_ms = task.lease_end_at_ms;
+            renewals++;
+        }
+        (void)poll(NULL, 0, 1);
+    }
+    pawl_arena_close(keep);
+    atomic_store(&stage->code, renewals);
+    atomic_store(&stage->reason, (int)pawl_work_stop_reason(work));
+    return pawl_work_complete(work, PAWL_STR("\"mine\""));
+}
+
+/* ---- Keeping ---- */
+
+TEST_EACH_STORE(
+    "T-042 T-038 a lease is renewed while its handler works; completion leaves nothing in hand")
+{
+    struct stage stage = {.options = {.lease_ms = LEASE_MS}};
+    start(&stage, lab, see_renewals);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(state_of(lab, id) == PAWL_TASK_COMPLETED);
+    UNTIL(in_hand(&stage) == 0);
+    struct pawl_task task = lab_get(lab, id);
+    CHECK_EQ(2, atomic_load(&stage.code));
+    CHECK_EQ(1, atomic_load(&stage.entered));
+    CHECK_EQ(PAWL_STOP_NONE, atomic_load(&stage.reason));
+    CHECK_STR("\"mine\"", task.result);
+    CHECK_EQ(0, task.owner.len);
+    CHECK_EQ(0, task.lease_end_at_ms);
+    CHECK_EQ(0, task.retries);
+    stop(&stage);
+}
+
+static _Atomic bool burns;
+
+static void *burn(void *self)
+{
+    volatile uint64_t *count = self;
+    while (atomic_load(&burns)) (*count)++;
+    return NULL;
+}
+
+/* Never calls the library, never sleeps. */
+static enum pawl_work_end burn_for_long(struct stage *stage, struct pawl_work *work)
+{
+    const char *text = getenv("PAWL_BURN_SECONDS");
+    int64_t seconds = text != NULL && atol(text) > 0 ? atol(text) : 5;
+    int64_t until_ms = now_ms(CLOCK_MONOTONIC) + seconds * SECOND_MS;
+    volatile uint64_t count = 0;
+    do {
+        for (int i = 0; i < 1000000; i++) count++;
+    } while (now_ms(CLOCK_MONOTONIC) < until_ms);
+    atomic_store(&stage->reason, (int)pawl_work_stop_reason(work));
+    return PAWL_WORK_COMPLETED;
+}
+
+TEST_EACH_STORE("T-050 case-B05 a handler that burns the CPU through many leases, on a machine "
+                "whose cores are busy, "
+                "is entered once")
+{
+    struct stage stage = {.options = {.lease_ms = 1000}};
+    pthread_t burners[2];
+    volatile uint64_t counts[2] = {0};
+    atomic_store(&burns, true);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(0, pthread_create(&burners[i], NULL, burn, (void *)(uintptr_t)&counts[i]));
+    }
+    start(&stage, lab, burn_for_long);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) > 0);
+    while (atomic_load(&stage.left) == 0) (void)poll(NULL, 0, 20);
+    atomic_store(&burns, false);
+    UNTIL(state_of(lab, id) == PAWL_TASK_COMPLETED);
+    CHECK_EQ(1, atomic_load(&stage.entered));
+    CHECK_EQ(0, lab_get(lab, id).retries);
+    CHECK_EQ(1, lab_get(lab, id).epoch);
+    CHECK_EQ(PAWL_STOP_NONE, atomic_load(&stage.reason));
+    for (int i = 0; i < 2; i++) CHECK_EQ(0, pthread_join(burners[i], NULL));
+    stop(&stage);
+}
+
+TEST_EACH_STORE("T-052 intervals that do not leave the margin are refused, and name the field")
+{
+    struct pawl_supervisor *supervisor = NULL;
+    struct pawl_supervisor_options options = PAWL_SUPERVISOR_OPTIONS_INIT;
+    static const int64_t bad_ms[] = {-1, 60000, 90000, 54000};
+    lab_open_real(lab);
+    CHECK_REFUSED(PAWL_MISUSE, pawl_supervisor_start(lab->pawl, &options, &supervisor, &lab->err));
+    options.handler = handle;
+    for (size_t i = 0; i < COUNT_OF(bad_ms); i++) {
+        options.lease_ms = 60000;
+        options.renew_every_ms = bad_ms[i];
+        CHECK_REFUSED(PAWL_INVALID,
+                      pawl_supervisor_start(lab->pawl, &options, &supervisor, &lab->err));
+        CHECK(strstr(lab->err.text, "renew_every_ms") != NULL);
+    }
+    options.renew_every_ms = 0;
+    options.slots = PAWL_SUPERVISOR_SLOTS_MAX + 1;
+    CHECK_REFUSED(PAWL_INVALID, pawl_supervisor_start(lab->pawl, &options, &supervisor, &lab->err));
+    CHECK(strstr(lab->err.text, "slots") != NULL);
+    options.slots = 0;
+    options.detached_max = PAWL_DETACHED_MAX + 1;
+    CHECK_REFUSED(PAWL_INVALID, pawl_supervisor_start(lab->pawl, &options, &supervisor, &lab->err));
+    options.detached_max = 0;
+    options.grace_ms = -1;
+    CHECK_REFUSED(PAWL_INVALID, pawl_supervisor_start(lab->pawl, &options, &supervisor, &lab->err));
+    options.grace_ms = 0;
+    options.lease_ms = PAWL_LEASE_MS_MIN - 1;
+    CHECK_REFUSED(PAWL_INVALID, pawl_supervisor_start(lab->pawl, &options, &supervisor, &lab->err));
+    CHECK(supervisor == NULL);
+    options.lease_ms = 60000;
+    options.renew_every_ms = 53999;
+    CHECK_OK(pawl_supervisor_start(lab->pawl, &options, &supervisor, &lab->err), &lab->err);
+    pawl_supervisor_close(supervisor);
+}
+
+TEST_SQLITE("a supervisor is no thing for a driven handle")
+{
+    struct pawl_supervisor *supervisor = NULL;
+    struct pawl_supervisor_options options = PAWL_SUPERVISOR_OPTIONS_INIT;
+    options.handler = handle;
+    lab_open(lab);
+    CHECK_REFUSED(PAWL_MISUSE, pawl_supervisor_start(lab->pawl, &options, &supervisor, &lab->err));
+}
+
+TEST_EACH_STORE("T-052 a lease of 100 ms works")
+{
+    struct stage stage = {.options = {.lease_ms = 100}};
+    start(&stage, lab, see_renewals);
+    /* On a machine that stalls for longer than that such a lease is lost now and then, and its task
+     * comes again. */
+    struct pawl_str id = lab_add(lab, NEW(.retry = {.max_retries = 1000}));
+    UNTIL(state_of(lab, id) == PAWL_TASK_COMPLETED);
+    CHECK_EQ(2, atomic_load(&stage.code));
+    stop(&stage);
+}
+
+static void *hold_turn(void *argument)
+{
+    struct pawl_turn *turn = argument;
+    (void)poll(NULL, 0, 2000);
+    pawl_turn_give(turn);
+    return NULL;
+}
+
+TEST_SQLITE("T-048 D-11 a store that is busy for half the lease does not cost the lease")
+{
+    struct stage stage = {.options = {.lease_ms = 4000}};
+    struct pawl_turn *turn = NULL;
+    pthread_t holder;
+    start(&stage, lab, see_renewals);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 1);
+    CHECK_OK(pawl_turn_open(&turn, pawl_str_of(lab->target), false, false, &lab->err), &lab->err);
+    CHECK_OK(pawl_turn_take(turn, BOUND_MS, &lab->err), &lab->err);
+    CHECK_EQ(0, pthread_create(&holder, NULL, hold_turn, turn)); /* 2 s, over the first renewal */
+    CHECK_EQ(0, pthread_join(holder, NULL));
+    UNTIL(state_of(lab, id) == PAWL_TASK_COMPLETED);
+    CHECK_EQ(1, atomic_load(&stage.entered));
+    CHECK_EQ(PAWL_STOP_NONE, atomic_load(&stage.reason));
+    pawl_turn_close(turn);
+    stop(&stage);
+}
+
+TEST_SQLITE("T-049 a store that cannot be reached stops the work before its lease has ended")
+{
+    struct stage stage = {.options = {.lease_ms = 2000}};
+    struct pawl_turn *turn = NULL;
+    start(&stage, lab, wait_for_stop);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 1);
+    CHECK_OK(pawl_turn_open(&turn, pawl_str_of(lab->target), false, false, &lab->err), &lab->err);
+    CHECK_OK(pawl_turn_take(turn, BOUND_MS, &lab->err), &lab->err);
+    struct pawl_task task = lab_get(lab, id); /* a lease that nobody can renew any more */
+    UNTIL(atomic_load(&stage.left) == 1);
+    CHECK_EQ(PAWL_STOP_LOST, atomic_load(&stage.reason));
+    CHECK_EQ(PAWL_STOP_LOST, atomic_load(&stage.told));
+    CHECK(atomic_load(&stage.stopped_at_ms) < task.lease_end_at_ms);
+    atomic_store(&stage.is_open, true);
+    stage.act = complete;
+    pawl_turn_give(turn);
+    UNTIL(state_of(lab, id) == PAWL_TASK_COMPLETED);
+    CHECK_EQ(1, lab_get(lab, id).retries);
+    CHECK_EQ(1, recoveries(lab, id));
+    pawl_turn_close(turn);
+    stop(&stage);
+}
+
+static int64_t shifted_wall_ms(void *self)
+{
+    return now_ms(CLOCK_REALTIME) + atomic_load((_Atomic int64_t *)self);
+}
+
+static int64_t real_boot_ms(void *self)
+{
+    (void)self;
+    return now_ms(CLOCK_BOOTTIME);
+}
+
+static uint64_t counted(void *self)
+{
+    return (uint64_t)atomic_load((_Atomic int64_t *)self) + (uint64_t)now_ms(CLOCK_BOOTTIME) * 4;
+}
+
+TEST_EACH_STORE("T-106 with the wall clock stepped by an hour, both ways, no live lease is lost "
+                "and no dead one kept")
+{
+    static const int64_t steps_ms[] = {3600 * SECOND_MS, -3600 * SECOND_MS};
+    for (size_t i = 0; i < COUNT_OF(steps_ms); i++) {
+        _Atomic int64_t shift_ms = 0;
+        struct stage stage = {.options = {.lease_ms = LEASE_MS}};
+        struct pawl_options options = lab_options(lab);
+        struct pawl_env env = {.self = &shift_ms,
+                               .wall_ms = shifted_wall_ms,
+                               .boot_ms = real_boot_ms,
+                               .random = counted,
+                               .boot_id = PAWL_STR("this boot"),
+                               .host_id = PAWL_STR("host-1")};
+        options.driven = false;
+        options.env = &env;
+        lab->pawl = lab_handle(lab, &options);
+        struct pawl_str dead = lab_add(lab, NEW(.queue = PAWL_STR("dead")));
+        struct pawl_claim *ask = CLAIM(.worker_id = PAWL_STR("gone"), .lease_ms = LEASE_MS);
+        struct pawl_grant grant;
+        CHECK_OK(pawl_task_start(lab->pawl, dead, ask, lab->keep, &grant, &lab->err), &lab->err);
+        start(&stage, lab, see_renewals);
+        struct pawl_str live = lab_add(lab, NEW());
+        UNTIL(atomic_load(&stage.entered) == 1);
+        atomic_store(&shift_ms, steps_ms[i]);
+        UNTIL(state_of(lab, live) == PAWL_TASK_COMPLETED);
+        CHECK_EQ(1, atomic_load(&stage.entered));
+        CHECK_EQ(2, atomic_load(&stage.code));
+        UNTIL(state_of(lab, dead) == PAWL_TASK_QUEUED);
+        CHECK_EQ(1, lab_get(lab, dead).retries);
+        stop(&stage);
+        pawl_close(lab->pawl);
+        lab->pawl = NULL;
+    }
+}
+
+/* ---- Fences ---- */
+
+TEST_EACH_STORE("T-027 T-028 T-030 a task in hand is nobody else's: not by start, not by its "
+                "worker's name, not by "
+                "having none")
+{
+    struct stage stage = {0};
+    struct pawl_grant grant;
+    start(&stage, lab, wait_at_gate);
+    struct pawl *other = another(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 1);
+    int64_t version = lab_get(lab, id).version;
+    CHECK_REFUSED(PAWL_LEASE_ACTIVE, pawl_task_start(other, id, CLAIM(.worker_id = PAWL_STR("w")),
+                                                     lab->keep, &grant, &lab->err));
+    struct pawl_fence fence = {id, PAWL_STR("w"), 2};
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_checkpoint(other, id, 1, PAWL_STR("{}"),
+                                                        CHANGE(.fence = &fence), &lab->err));
+    CHECK_REFUSED(PAWL_LEASE_LOST,
+                  pawl_task_checkpoint(other, id, 1, PAWL_STR("{}"), NULL, &lab->err));
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_complete(other, id, NO_TEXT, NULL, &lab->err));
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_progress(other, id, 50, NULL, &lab->err));
+    fence = (struct pawl_fence){id, PAWL_STR("stranger"), 1};
+    CHECK_REFUSED(PAWL_LEASE_LOST,
+                  pawl_task_complete(other, id, NO_TEXT, CHANGE(.fence = &fence), &lab->err));
+    CHECK_EQ(version, lab_get(lab, id).version);
+    struct pawl_checkpoints checkpoints;
+    CHECK_OK(pawl_task_checkpoints(other, id, lab->keep, &checkpoints, &lab->err), &lab->err);
+    CHECK_EQ(0, checkpoints.count);
+    pawl_close(other);
+    stop(&stage);
+    CHECK_EQ(PAWL_TASK_COMPLETED, state_of(lab, id));
+}
+
+/* Waits for the loss, then tries to have its way all the same. */
+static enum pawl_work_end insist(struct stage *stage, struct pawl_work *work)
+{
+    (void)wait_for_stop(stage, work);
+    const struct pawl_fence *fence = &pawl_work_grant(work)->fence;
+    struct pawl_change change = {.size = sizeof change, .fence = fence};
+    struct pawl_renewal renewal = {0};
+    enum pawl_code code =
+        pawl_task_complete(stage->lab->pawl, fence->task_id, PAWL_STR("\"late\""), &change, NULL);
+    if (code == PAWL_LEASE_LOST) code = pawl_work_progress(work, 50, NULL);
+    if (code == PAWL_LEASE_LOST)
+        code = pawl_lease_renew(stage->lab->pawl, fence, 1, 0, &renewal, NULL);
+    atomic_store(&stage->code, (int)(code == PAWL_OK ? renewal.code : PAWL_OK));
+    return pawl_work_complete(work, PAWL_STR("\"mine\""));
+}
+
+TEST_EACH_STORE("T-039 T-040 T-031 a lost lease stops its handler, whose late words are refused; "
+                "the next owner's stand")
+{
+    struct stage stage = {.options = {.lease_ms = LEASE_MS}};
+    struct stage next = {.options = {.worker_id = PAWL_STR("v"), .claims_nothing = true}};
+    start(&stage, lab, insist);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 1);
+    CHECK_OK(
+        pawl_queue_set(lab->pawl, QUEUE_SET(.name = PAWL_STR("default"), .pause = 1), &lab->err),
+        &lab->err);
+    expire(lab, id);
+    UNTIL(atomic_load(&stage.left) == 1);
+    CHECK_EQ(PAWL_STOP_LOST, atomic_load(&stage.reason));
+    CHECK_EQ(PAWL_LEASE_LOST, atomic_load(&stage.code));
+    UNTIL(state_of(lab, id) == PAWL_TASK_QUEUED);
+    UNTIL(in_hand(&stage) == 0);
+    struct pawl_task task = lab_get(lab, id);
+    CHECK_EQ(0, task.owner.len);
+    CHECK_EQ(1, task.retries);
+    CHECK_EQ(1, recoveries(lab, id));
+    struct pawl_late_results late;
+    CHECK_OK(pawl_task_late_results(lab->pawl, id, lab->keep, &late, &lab->err), &lab->err);
+    CHECK_EQ(1, late.count);
+    CHECK_STR("\"late\"", late.results[0].body);
+
+    start(&next, lab, complete);
+    enum pawl_work_end end;
+    CHECK_OK(pawl_supervisor_run_one(next.supervisor, id, &end, &lab->err), &lab->err);
+    CHECK_EQ(PAWL_WORK_COMPLETED, end);
+    task = lab_get(lab, id);
+    CHECK_EQ(PAWL_TASK_COMPLETED, task.state);
+    CHECK_STR("\"mine\"", task.result);
+    stop(&next);
+    stop(&stage);
+}
+
+TEST_EACH_STORE(
+    "T-044 a task that somebody else was given just before completion is the other one's")
+{
+    struct stage stage = {0};
+    struct pawl_grant grant;
+    start(&stage, lab, wait_at_gate);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 1);
+    CHECK_OK(
+        pawl_queue_set(lab->pawl, QUEUE_SET(.name = PAWL_STR("default"), .pause = 1), &lab->err),
+        &lab->err);
+    expire(lab, id);
+    CHECK_OK(pawl_task_resolve(lab->pawl, id, PAWL_TASK_QUEUED, NO_TEXT, CHANGE(.is_forced = true),
+                               &lab->err),
+             &lab->err);
+    CHECK_OK(pawl_task_start(lab->pawl, id, CLAIM(.worker_id = PAWL_STR("other")), lab->keep,
+                             &grant, &lab->err),
+             &lab->err);
+    atomic_store(&stage.is_open, true);
+    UNTIL(in_hand(&stage) == 0);
+    CHECK_EQ(PAWL_TASK_RUNNING, state_of(lab, id));
+    CHECK_OK(pawl_task_complete(lab->pawl, id, PAWL_STR("\"other\""), CHANGE(.fence = &grant.fence),
+                                &lab->err),
+             &lab->err);
+    CHECK_STR("\"other\"", lab_get(lab, id).result);
+    stop(&stage);
+}
+
+TEST_EACH_STORE(
+    "T-120 completions that come too late change nothing; the last 8 are kept, a repeat is none")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    struct pawl_fence old = lab_start(lab, id, "w");
+    CHECK_OK(pawl_task_release(lab->pawl, id, 0, CHANGE(.fence = &old), &lab->err), &lab->err);
+    struct pawl_fence held = lab_start(lab, id, "v");
+    int64_t version = lab_get(lab, id).version;
+    for (int i = 0; i < 20; i++) {
+        struct pawl_str result = pawl_arena_format(lab->keep, "%d", i / 2);
+        CHECK_REFUSED(PAWL_LEASE_LOST,
+                      pawl_task_complete(lab->pawl, id, result, CHANGE(.fence = &old), &lab->err));
+    }
+    struct pawl_late_results late;
+    CHECK_OK(pawl_task_late_results(lab->pawl, id, lab->keep, &late, &lab->err), &lab->err);
+    CHECK_EQ(8, late.count);
+    CHECK_STR("2", late.results[0].body);
+    CHECK_STR("9", late.results[7].body);
+    CHECK_EQ(old.epoch, late.results[7].epoch);
+    CHECK_EQ(version, lab_get(lab, id).version);
+    CHECK_OK(pawl_task_complete(lab->pawl, id, PAWL_STR("1"), CHANGE(.fence = &held), &lab->err),
+             &lab->err);
+}
+
+static enum pawl_work_end lose_and_complete(struct stage *stage, struct pawl_work *work)
+{
+    const struct pawl_fence *fence = &pawl_work_grant(work)->fence;
+    enum pawl_code code = pawl_task_cancel(stage->lab->pawl, fence->task_id, true, NULL, NULL);
+    atomic_store(&stage->code, (int)code);
+    return pawl_work_complete(work, PAWL_STR("\"mine\""));
+}
+
+TEST_EACH_STORE("T-047 a handler that ends as its lease is lost has lost")
+{
+    struct stage stage = {.options = {.claims_nothing = true}};
+    enum pawl_work_end end = PAWL_WORK_YIELDED;
+    start(&stage, lab, lose_and_complete);
+    struct pawl_str id = lab_add(lab, NEW());
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_supervisor_run_one(stage.supervisor, id, &end, &lab->err));
+    CHECK_EQ(PAWL_WORK_YIELDED, end);
+    CHECK_EQ(PAWL_OK, atomic_load(&stage.code));
+    CHECK_EQ(PAWL_TASK_CANCELLED, state_of(lab, id));
+    CHECK_EQ(0, lab_get(lab, id).result.len);
+    stop(&stage);
+}
+
+static enum pawl_work_end swallow(struct stage *stage, struct pawl_work *work)
+{
+    (void)wait_for_stop(stage, work);
+    atomic_store(&stage->code, (int)pawl_work_progress(work, 80, NULL));
+    return wait_at_gate(stage, work);
+}
+
+TEST_EACH_STORE("T-045 T-046 D-08 a handler that does not stop is uncontained and takes up its "
+                "slot; others go on; when it "
+                "ends, its task is queued exactly once")
+{
+    struct stage stage = {.options = {.lease_ms = LEASE_MS, .slots = 2, .grace_ms = 50}};
+    start(&stage, lab, swallow);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 1);
+    expire(lab, id);
+    UNTIL(uncontained(&stage) == 1);
+    UNTIL(atomic_load(&stage.code) == PAWL_LEASE_LOST);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, state_of(lab, id));
+    stage.act = complete;
+    struct pawl_str others[3];
+    for (size_t i = 0; i < COUNT_OF(others); i++) others[i] = lab_add(lab, NEW());
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        UNTIL(state_of(lab, others[i]) == PAWL_TASK_COMPLETED);
+    }
+    CHECK_EQ(2, atomic_load(&stage.together));
+    CHECK_EQ(1, uncontained(&stage));
+    CHECK_OK(
+        pawl_queue_set(lab->pawl, QUEUE_SET(.name = PAWL_STR("default"), .pause = 1), &lab->err),
+        &lab->err);
+    CHECK_REFUSED(PAWL_TIMEOUT, pawl_supervisor_stop(stage.supervisor, 0, &lab->err));
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, state_of(lab, id));
+    CHECK_EQ(0, recoveries(lab, id));
+    atomic_store(&stage.is_open, true);
+    UNTIL(in_hand(&stage) == 0);
+    UNTIL(state_of(lab, id) == PAWL_TASK_QUEUED);
+    CHECK_EQ(1, recoveries(lab, id));
+    CHECK_EQ(1, lab_get(lab, id).retries);
+    CHECK_EQ(0, uncontained(&stage));
+    stop(&stage);
+    CHECK_EQ(1, recoveries(lab, id));
+}
+
+/* ---- Ends ---- */
+
+static enum pawl_work_end fail(struct stage *stage, struct pawl_work *work)
+{
+    bool is_final = atomic_load(&stage->is_open);
+    return pawl_work_fail(work, FAILURE(.error = PAWL_STR("no paper"), .is_final = is_final));
+}
+
+static struct pawl_task run_one(struct stage *stage, enum pawl_work_end want)
+{
+    struct lab *lab = stage->lab;
+    struct pawl_str id = lab_add(lab, NEW());
+    enum pawl_work_end end;
+    CHECK_OK(pawl_supervisor_run_one(stage->supervisor, id, &end, &lab->err), &lab->err);
+    CHECK_EQ(want, end);
+    CHECK_EQ(0, in_hand(stage));
+    return lab_get(lab, id);
+}
+
+TEST_EACH_STORE("T-043 T-064 a handler's failure is retried, a final one is a dead letter at once; "
+                "both reach the caller")
+{
+    struct stage stage = {.options = {.claims_nothing = true}};
+    start(&stage, lab, fail);
+    struct pawl_task task = run_one(&stage, PAWL_WORK_FAILED);
+    CHECK_EQ(PAWL_TASK_QUEUED, task.state);
+    CHECK_EQ(1, task.retries);
+    CHECK(task.next_retry_at_ms > task.updated_at_ms);
+    CHECK_STR("no paper", task.error);
+    atomic_store(&stage.is_open, true);
+    task = run_one(&stage, PAWL_WORK_FAILED);
+    CHECK_EQ(PAWL_TASK_DEAD_LETTER, task.state);
+    CHECK_EQ(1, task.retries);
+    CHECK_STR("no paper", task.error);
+    stop(&stage);
+}
+
+static enum pawl_work_end return_code(struct stage *stage, struct pawl_work *work)
+{
+    (void)work;
+    return (enum pawl_work_end)atomic_load(&stage->code);
+}
+
+static enum pawl_work_end yield(struct stage *stage, struct pawl_work *work)
+{
+    (void)stage;
+    return pawl_work_yield(work, 60 * SECOND_MS);
+}
+
+static enum pawl_work_end break_result(struct stage *stage, struct pawl_work *work)
+{
+    (void)stage;
+    return pawl_work_complete(work, PAWL_STR("{no json"));
+}
+
+TEST_EACH_STORE(
+    "D-59 no result completes; stopping unasked is a failure; so is what is no result, and no end")
+{
+    struct stage stage = {.options = {.claims_nothing = true}};
+    start(&stage, lab, return_code);
+    struct pawl_task task = run_one(&stage, PAWL_WORK_COMPLETED);
+    CHECK_EQ(PAWL_TASK_COMPLETED, task.state);
+    CHECK_EQ(0, task.result.len);
+    atomic_store(&stage.code, PAWL_WORK_STOPPED);
+    task = run_one(&stage, PAWL_WORK_FAILED);
+    CHECK_EQ(PAWL_TASK_QUEUED, task.state);
+    CHECK(pawl_str_has(task.error, PAWL_STR("cancelled by worker")));
+    atomic_store(&stage.code, 77);
+    task = run_one(&stage, PAWL_WORK_FAILED);
+    CHECK_EQ(PAWL_TASK_DEAD_LETTER, task.state);
+    stage.act = break_result;
+    task = run_one(&stage, PAWL_WORK_FAILED);
+    CHECK_EQ(PAWL_TASK_DEAD_LETTER, task.state);
+    CHECK(pawl_str_has(task.error, PAWL_STR("the result was refused")));
+    stage.act = yield;
+    task = run_one(&stage, PAWL_WORK_YIELDED);
+    CHECK_EQ(PAWL_TASK_QUEUED, task.state);
+    CHECK_EQ(0, task.retries);
+    CHECK(task.next_retry_at_ms > task.updated_at_ms);
+    stop(&stage);
+}
+
+TEST_EACH_STORE("D-01 D-03 errors of a start are returned as they are, and change nothing")
+{
+    struct stage stage = {.options = {.claims_nothing = true}};
+    start(&stage, lab, complete);
+    struct pawl_str parent = lab_add(lab, NEW(.hold = true));
+    struct pawl_str blocked = lab_add(lab, NEW(.depends_on = &parent, .depends_on_count = 1));
+    struct pawl_str done = lab_add(lab, NEW());
+    CHECK_OK(pawl_task_complete(lab->pawl, done, NO_TEXT, NULL, &lab->err), &lab->err);
+    int64_t version = lab_get(lab, blocked).version;
+    CHECK_REFUSED(PAWL_NOT_READY,
+                  pawl_supervisor_run_one(stage.supervisor, blocked, NULL, &lab->err));
+    CHECK_EQ(version, lab_get(lab, blocked).version);
+    CHECK_EQ(0, lab_get(lab, blocked).retries);
+    CHECK_REFUSED(PAWL_STATE, pawl_supervisor_run_one(stage.supervisor, done, NULL, &lab->err));
+    CHECK_REFUSED(PAWL_NOT_FOUND,
+                  pawl_supervisor_run_one(stage.supervisor, PAWL_STR("none"), NULL, &lab->err));
+    CHECK_EQ(0, atomic_load(&stage.entered));
+    CHECK_OK(pawl_supervisor_stop(stage.supervisor, 0, &lab->err), &lab->err);
+    CHECK_REFUSED(PAWL_STATE, pawl_supervisor_run_one(stage.supervisor, parent, NULL, &lab->err));
+    stop(&stage);
+}
+
+static enum pawl_work_end meet(struct stage *stage, struct pawl_work *work)
+{
+    (void)work;
+    for (int i = 0; i < BOUND_MS && atomic_load(&stage->entered) < 2; i++) (void)poll(NULL, 0, 1);
+    return PAWL_WORK_COMPLETED;
+}
+
+TEST_EACH_STORE("T-097 two ready tasks are run side by side, each once")
+{
+    struct stage stage = {.options = {.slots = 2}};
+    start(&stage, lab, meet);
+    struct pawl_str one = lab_add(lab, NEW());
+    struct pawl_str two = lab_add(lab, NEW());
+    UNTIL(state_of(lab, one) == PAWL_TASK_COMPLETED && state_of(lab, two) == PAWL_TASK_COMPLETED);
+    CHECK_EQ(2, atomic_load(&stage.entered));
+    CHECK_EQ(2, atomic_load(&stage.together));
+    stop(&stage);
+}
+
+static enum pawl_work_end work_briefly(struct stage *stage, struct pawl_work *work)
+{
+    (void)stage;
+    (void)work;
+    (void)poll(NULL, 0, 5);
+    return PAWL_WORK_COMPLETED;
+}
+
+TEST_EACH_STORE("case-B82 no more is claimed than there are slots for")
+{
+    struct stage stage = {0};
+    start(&stage, lab, work_briefly);
+    struct pawl_str ids[6];
+    for (size_t i = 0; i < COUNT_OF(ids); i++) ids[i] = lab_add(lab, NEW());
+    for (size_t i = 0; i < COUNT_OF(ids); i++) {
+        while (state_of(lab, ids[i]) != PAWL_TASK_COMPLETED) {
+            CHECK(lab_list(lab, LIST(.states = 1U << PAWL_TASK_RUNNING)).count <= 1);
+        }
+        CHECK_EQ(0, lab_get(lab, ids[i]).retries);
+    }
+    CHECK_EQ(6, atomic_load(&stage.entered));
+    stop(&stage);
+}
+
+/* ---- Stopping ---- */
+
+TEST_EACH_STORE(
+    "T-041 T-109 D-07 an orderly stop with ten tasks running leaves ten queued, uncounted")
+{
+    struct stage stage = {.options = {.slots = 10}};
+    struct pawl_str ids[12];
+    lab_open_real(lab);
+    for (size_t i = 0; i < COUNT_OF(ids); i++) ids[i] = lab_add(lab, NEW());
+    start(&stage, lab, wait_for_stop);
+    UNTIL(atomic_load(&stage.entered) == 10);
+    CHECK_OK(pawl_supervisor_stop(stage.supervisor, 50, &lab->err), &lab->err);
+    CHECK_EQ(PAWL_STOP_DRAINING, atomic_load(&stage.reason));
+    CHECK_EQ(10, atomic_load(&stage.left));
+    for (size_t i = 0; i < COUNT_OF(ids); i++) {
+        struct pawl_task task = lab_get(lab, ids[i]);
+        CHECK_EQ(PAWL_TASK_QUEUED, task.state);
+        CHECK_EQ(0, task.retries);
+        CHECK_EQ(0, task.owner.len);
+    }
+    CHECK_EQ(10, atomic_load(&stage.entered));
+    CHECK_EQ(0, in_hand(&stage));
+    stop(&stage);
+}
+
+static void *open_gate(void *argument)
+{
+    struct stage *stage = argument;
+    (void)poll(NULL, 0, 100);
+    atomic_store(&stage->is_open, true);
+    return NULL;
+}
+
+TEST_EACH_STORE(
+    "case-B86 an orderly stop lets handlers end by themselves first, and their results count")
+{
+    struct stage stage = {0};
+    pthread_t opener;
+    start(&stage, lab, wait_at_gate);
+    struct pawl_str id = lab_add(lab, NEW());
+    struct pawl_str next = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 1);
+    CHECK_EQ(0, pthread_create(&opener, NULL, open_gate, &stage));
+    CHECK_OK(pawl_supervisor_stop(stage.supervisor, BOUND_MS, &lab->err), &lab->err);
+    CHECK_EQ(0, pthread_join(opener, NULL));
+    CHECK_EQ(PAWL_TASK_COMPLETED, state_of(lab, id));
+    CHECK_EQ(PAWL_STOP_NONE, atomic_load(&stage.reason));
+    CHECK_EQ(PAWL_TASK_QUEUED, state_of(lab, next));
+    CHECK_EQ(1, atomic_load(&stage.entered));
+    stop(&stage);
+}
+
+static enum pawl_work_end save_and_stop(struct stage *stage, struct pawl_work *work)
+{
+    (void)wait_for_stop(stage, work);
+    atomic_store(&stage->code, (int)pawl_work_checkpoint(work, 7, PAWL_STR("{\"at\":7}"), NULL));
+    return PAWL_WORK_STOPPED;
+}
+
+TEST_EACH_STORE("T-113 D-54 case-B17 pause and cancel reach the handler with the next renewal; it "
+                "can save before it stops")
+{
+    struct stage stage = {.options = {.lease_ms = LEASE_MS}};
+    struct pawl_checkpoint checkpoint;
+    start(&stage, lab, save_and_stop);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 1);
+    CHECK_OK(pawl_task_pause(lab->pawl, id, NULL, &lab->err), &lab->err);
+    UNTIL(state_of(lab, id) == PAWL_TASK_PAUSED);
+    CHECK_EQ(PAWL_STOP_PAUSED, atomic_load(&stage.reason));
+    CHECK_EQ(PAWL_OK, atomic_load(&stage.code));
+    CHECK_OK(pawl_task_restore(lab->pawl, id, NO_TEXT, lab->keep, &checkpoint, &lab->err),
+             &lab->err);
+    CHECK_STR("{\"at\":7}", checkpoint.state);
+    CHECK_EQ(0, lab_get(lab, id).retries);
+
+    id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 2);
+    CHECK_OK(pawl_task_cancel(lab->pawl, id, false, NULL, &lab->err), &lab->err);
+    UNTIL(state_of(lab, id) == PAWL_TASK_CANCELLED);
+    UNTIL(atomic_load(&stage.left) == 2);
+    CHECK_EQ(PAWL_STOP_CANCELLED, atomic_load(&stage.reason));
+    stop(&stage);
+}
+
+TEST_EACH_STORE("T-113 an unanswered cancel is forced at its deadline, and force works at once; "
+                "the handler learns that it "
+                "has lost")
+{
+    struct stage stage = {.options = {.lease_ms = LEASE_MS}};
+    start(&stage, lab, wait_at_gate);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 1);
+    CHECK_OK(pawl_task_cancel(lab->pawl, id, false, NULL, &lab->err), &lab->err);
+    UNTIL(atomic_load(&stage.told) == PAWL_STOP_CANCELLED);
+    UNTIL(state_of(lab, id) == PAWL_TASK_CANCELLED);
+    UNTIL(atomic_load(&stage.told) == PAWL_STOP_LOST);
+    CHECK_EQ(atomic_load(&stage.tokens[0]), atomic_load(&stage.told_token));
+    atomic_store(&stage.is_open, true);
+    UNTIL(in_hand(&stage) == 0);
+    CHECK_EQ(PAWL_STOP_LOST, atomic_load(&stage.reason));
+
+    atomic_store(&stage.told, PAWL_STOP_NONE);
+    stage.act = wait_for_stop;
+    id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 2);
+    CHECK_OK(pawl_task_cancel(lab->pawl, id, true, NULL, &lab->err), &lab->err);
+    CHECK_EQ(PAWL_TASK_CANCELLED, state_of(lab, id));
+    UNTIL(atomic_load(&stage.left) == 2);
+    CHECK_EQ(PAWL_STOP_LOST, atomic_load(&stage.reason));
+    stop(&stage);
+}
+
+TEST_EACH_STORE("T-051 an attempt whose time is up is stopped and fails, whatever its renewals")
+{
+    struct stage stage = {.options = {.lease_ms = 10 * SECOND_MS}};
+    start(&stage, lab, wait_for_stop);
+    struct pawl_str id =
+        lab_add(lab, NEW(.timeout_ms = 400, .retry = {.delay_ms = 60 * SECOND_MS}));
+    UNTIL(atomic_load(&stage.left) == 1);
+    CHECK_EQ(PAWL_STOP_TIMED_OUT, atomic_load(&stage.reason));
+    UNTIL(state_of(lab, id) == PAWL_TASK_QUEUED);
+    struct pawl_task task = lab_get(lab, id);
+    CHECK_EQ(1, task.retries);
+    CHECK(pawl_str_has(task.error, PAWL_STR("timed out after 400 ms")));
+    UNTIL(in_hand(&stage) == 0);
+    CHECK_EQ(1, lab_get(lab, id).retries);
+    CHECK_EQ(0, recoveries(lab, id));
+    stop(&stage);
+}
+
+static enum pawl_work_end report(struct stage *stage, struct pawl_work *work)
+{
+    for (int i = 0; i < 20; i++) {
+        atomic_store(&stage->code, (int)pawl_work_progress(work, 5.0 * i, NULL));
+        (void)poll(NULL, 0, 50);
+    }
+    atomic_store(&stage->reason, (int)pawl_work_stop_reason(work));
+    return PAWL_WORK_COMPLETED;
+}
+
+TEST_EACH_STORE(
+    "D-50 a handler without progress is stopped and its attempt fails; one that reports goes on")
+{
+    struct stage stage = {.options = {.progress_ms = 500}};
+    start(&stage, lab, report);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(state_of(lab, id) == PAWL_TASK_COMPLETED); /* twice as long */
+    CHECK_EQ(PAWL_STOP_NONE, atomic_load(&stage.reason));
+    stage.act = wait_for_stop;
+    id = lab_add(lab, NEW(.retry = {.delay_ms = 60 * SECOND_MS}));
+    UNTIL(state_of(lab, id) == PAWL_TASK_QUEUED && lab_get(lab, id).retries == 1);
+    CHECK_EQ(PAWL_STOP_NO_PROGRESS, atomic_load(&stage.reason));
+    CHECK_STR("no progress for 500 ms", lab_get(lab, id).error);
+    stop(&stage);
+}
+
+TEST_EACH_STORE("D-50 a handler that hangs beyond the grace keeps its lease no longer, and its "
+                "task waits for its end")
+{
+    struct stage stage = {.options = {.progress_ms = 200, .grace_ms = 50, .lease_ms = LEASE_MS}};
+    start(&stage, lab, wait_at_gate);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(uncontained(&stage) == 1);
+    UNTIL(state_of(lab, id) == PAWL_TASK_RECOVERY_PENDING);
+    stage.act = complete;
+    atomic_store(&stage.is_open, true);
+    UNTIL(state_of(lab, id) == PAWL_TASK_COMPLETED);
+    CHECK_EQ(1, lab_get(lab, id).retries);
+    CHECK_EQ(1, recoveries(lab, id));
+    stop(&stage);
+}
+
+/* ---- Telling ---- */
+
+static enum pawl_work_end complete_busy(struct stage *stage, struct pawl_work *work)
+{
+    struct pawl_turn *turn = NULL;
+    pthread_t holder;
+    struct pawl_str path = pawl_str_of(stage->lab->target);
+    enum pawl_code code = pawl_turn_open(&turn, path, false, false, NULL);
+    if (code == PAWL_OK) code = pawl_turn_take(turn, BOUND_MS, NULL);
+    if (code == PAWL_OK && pthread_create(&holder, NULL, hold_turn, turn) != 0)
+        code = PAWL_NO_MEMORY;
+    if (code == PAWL_OK) (void)pthread_detach(holder); /* the turn lives as long as the test */
+    atomic_store(&stage->code, (int)code);
+    return pawl_work_complete(work, PAWL_STR("\"mine\""));
+}
+
+TEST_SQLITE("T-123 D-21 a success whose commit meets a store that is busy for 2 s is recorded "
+            "once, and is no failure")
+{
+    struct stage stage = {.options = {.claims_nothing = true, .lease_ms = 10 * SECOND_MS}};
+    start(&stage, lab, complete_busy);
+    struct pawl_task task = run_one(&stage, PAWL_WORK_COMPLETED);
+    CHECK_EQ(PAWL_OK, atomic_load(&stage.code));
+    CHECK_EQ(PAWL_TASK_COMPLETED, task.state);
+    CHECK_EQ(0, task.retries);
+    CHECK_STR("\"mine\"", task.result);
+    CHECK_TEXT("created queued started completed", lab_told(lab, task.id));
+    stop(&stage);
+}
+
+TEST_SQLITE("D-21 a success that cannot be told until the margin is a lost lease, never a failure")
+{
+    struct stage stage = {.options = {.claims_nothing = true, .lease_ms = 1200}};
+    start(&stage, lab, complete_busy);
+    struct pawl_str id = lab_add(lab, NEW());
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_supervisor_run_one(stage.supervisor, id, NULL, &lab->err));
+    CHECK_EQ(PAWL_OK, atomic_load(&stage.code));
+    UNTIL(state_of(lab, id) == PAWL_TASK_QUEUED);
+    CHECK_EQ(1, recoveries(lab, id));
+    CHECK_EQ(0, lab_get(lab, id).error.len);
+    stop(&stage);
+}
+
+/* ---- Deferred ---- */
+
+static enum pawl_work_end detach(struct stage *stage, struct pawl_work *work)
+{
+    (void)stage;
+    (void)work;
+    return PAWL_WORK_DETACHED;
+}
+
+TEST_EACH_STORE("detached work keeps its lease on no thread, and is completed by its token, once")
+{
+    struct stage stage = {.options = {.lease_ms = LEASE_MS, .detached_max = 1}};
+    start(&stage, lab, detach);
+    struct pawl_str id = lab_add(lab, NEW());
+    struct pawl_in_hands hands;
+    UNTIL(atomic_load(&stage.left) == 1);
+    int64_t end_at_ms = atomic_load(&stage.lease_end_at_ms);
+    UNTIL(lab_get(lab, id).lease_end_at_ms > end_at_ms + LEASE_MS);
+    stage.act = complete; /* the slot is free */
+    struct pawl_str other = lab_add(lab, NEW());
+    UNTIL(state_of(lab, other) == PAWL_TASK_COMPLETED);
+    UNTIL(in_hand(&stage) == 1);
+    CHECK_OK(pawl_supervisor_list(stage.supervisor, lab->keep, &hands, &lab->err), &lab->err);
+    CHECK_EQ(PAWL_WORK_WAITING, hands.works[0].phase);
+    int64_t token = atomic_load(&stage.tokens[0]);
+    CHECK_EQ(token, hands.works[0].token);
+    CHECK_REFUSED(PAWL_INVALID,
+                  pawl_detached_complete(stage.supervisor, token, PAWL_STR("{"), &lab->err));
+    CHECK_OK(pawl_detached_complete(stage.supervisor, token, PAWL_STR("5"), &lab->err), &lab->err);
+    struct pawl_task task = lab_get(lab, id);
+    CHECK_EQ(PAWL_TASK_COMPLETED, task.state);
+    CHECK_STR("5", task.result);
+    CHECK_EQ(1, task.epoch);
+    CHECK_REFUSED(PAWL_LEASE_LOST,
+                  pawl_detached_complete(stage.supervisor, token, PAWL_STR("5"), &lab->err));
+    CHECK_REFUSED(PAWL_LEASE_LOST,
+                  pawl_detached_complete(stage.supervisor, 12345, PAWL_STR("5"), &lab->err));
+    CHECK_EQ(0, in_hand(&stage));
+    stop(&stage);
+}
+
+TEST_EACH_STORE(
+    "detached work beyond detached_max takes up its slot; failing, giving up and stopping free it")
+{
+    struct stage stage = {0};
+    start(&stage, lab, detach);
+    struct pawl_str one = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.left) == 1);
+    struct pawl_str two = lab_add(lab, NEW());
+    UNTIL(in_hand(&stage) == 1);
+    CHECK_EQ(PAWL_TASK_QUEUED, state_of(lab, two));
+    CHECK_OK(pawl_detached_fail(stage.supervisor, atomic_load(&stage.tokens[0]),
+                                FAILURE(.error = PAWL_STR("no answer"), .is_final = true),
+                                &lab->err),
+             &lab->err);
+    CHECK_EQ(PAWL_TASK_DEAD_LETTER, state_of(lab, one));
+    UNTIL(atomic_load(&stage.left) == 2);
+    CHECK_EQ(PAWL_TASK_RUNNING, state_of(lab, two));
+    CHECK_OK(pawl_supervisor_stop(stage.supervisor, 0, &lab->err), &lab->err);
+    CHECK_EQ(PAWL_TASK_QUEUED, state_of(lab, two));
+    CHECK_EQ(0, lab_get(lab, two).retries);
+    UNTIL(in_hand(&stage) == 0);
+    stop(&stage);
+}
+
+TEST_EACH_STORE("detached work whose lease is lost is told so, and its token is of no use any more")
+{
+    struct stage stage = {.options = {.lease_ms = LEASE_MS}};
+    start(&stage, lab, detach);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.left) == 1);
+    UNTIL(in_hand(&stage) == 1);
+    int64_t token = atomic_load(&stage.tokens[0]);
+    CHECK_OK(pawl_task_pause(lab->pawl, id, NULL, &lab->err), &lab->err);
+    UNTIL(atomic_load(&stage.told) == PAWL_STOP_PAUSED);
+    CHECK_EQ(token, atomic_load(&stage.told_token));
+    CHECK_OK(pawl_detached_stop(stage.supervisor, token, &lab->err), &lab->err);
+    CHECK_EQ(PAWL_TASK_PAUSED, state_of(lab, id));
+
+    id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.left) == 2);
+    token = atomic_load(&stage.tokens[1]);
+    CHECK_OK(pawl_task_cancel(lab->pawl, id, true, NULL, &lab->err), &lab->err);
+    UNTIL(atomic_load(&stage.told) == PAWL_STOP_LOST);
+    UNTIL(in_hand(&stage) == 0);
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_detached_stop(stage.supervisor, token, &lab->err));
+    stop(&stage);
+}
+
+struct ender {
+    struct stage *stage;
+    pthread_t thread;
+    enum pawl_code code;
+};
+
+static void *end_early(void *argument)
+{
+    struct ender *ender = argument;
+    ender->code = pawl_detached_complete(
+        ender->stage->supervisor, atomic_load(&ender->stage->tokens[0]), PAWL_STR("1"), NULL);
+    return NULL;
+}
+
+static enum pawl_work_end detach_late(struct stage *stage, struct pawl_work *work)
+{
+    int64_t token = pawl_work_token(work);
+    atomic_store(&stage->code,
+                 (int)pawl_detached_complete(stage->supervisor, token, PAWL_STR("2"), NULL));
+    (void)wait_at_gate(stage, work);
+    return PAWL_WORK_DETACHED;
+}
+
+TEST_EACH_STORE("who ends detached work before its handler has returned waits for that; the "
+                "handler itself is refused")
+{
+    struct stage stage = {0};
+    struct ender ender = {.stage = &stage};
+    start(&stage, lab, detach_late);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.code) == PAWL_MISUSE);
+    CHECK_EQ(0, pthread_create(&ender.thread, NULL, end_early, &ender));
+    (void)poll(NULL, 0, 20); /* most likely it waits by now; what is tested holds if not, too */
+    CHECK_EQ(PAWL_TASK_RUNNING, state_of(lab, id));
+    atomic_store(&stage.is_open, true);
+    CHECK_EQ(0, pthread_join(ender.thread, NULL));
+    CHECK_CODE(PAWL_OK, ender.code);
+    CHECK_STR("1", lab_get(lab, id).result);
+    stop(&stage);
+}
+
+TEST_MAIN()
