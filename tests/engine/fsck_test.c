@@ -439,4 +439,46 @@ TEST_EACH_STORE("a store of many pages is read in bounded transactions, while it
     CHECK_TEXT("", found(lab));
 }
 
+/* A clock that goes on by 10 ms whenever somebody looks at it. */
+static int64_t hurrying_ms(void *self)
+{
+    return *(int64_t *)self += 10;
+}
+
+static int64_t wall_ms(void *self)
+{
+    (void)self;
+    return INT64_C(1800000000000);
+}
+
+static uint64_t no_chance(void *self)
+{
+    (void)self;
+    return 7;
+}
+
+TEST_SQLITE(
+    "however slow the rows come, a read transaction of fsck ends in time, and none is left out")
+{
+    int64_t boot_ms = 5000;
+    struct pawl_env env = {.self = &boot_ms,
+                           .wall_ms = wall_ms,
+                           .boot_ms = hurrying_ms,
+                           .random = no_chance,
+                           .boot_id = PAWL_STR("boot-1"),
+                           .host_id = PAWL_STR("host-1")};
+    struct pawl_fsck ask = PAWL_FSCK_INIT;
+    struct pawl_fsck_done slow;
+    fill(lab);
+    (void)lab_sql(lab, "UPDATE task SET rank = NULL WHERE id = 'ready'");
+    check(lab, false);
+    ask.store = pawl_str_of(lab->target);
+    ask.env = &env;
+    CHECK_OK(pawl_fsck(&ask, &slow, &lab->err), &lab->err);
+    CHECK_EQ(1, slow.found);
+    CHECK_EQ(report.done.rows, slow.rows);
+    CHECK(slow.page_ms_max > 50);
+    CHECK(slow.page_ms_max <= 100);
+}
+
 TEST_MAIN()

@@ -2,9 +2,11 @@
 #include "stores.h"
 
 #include "base/arena.h"
+#include "store/schema_text.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -477,6 +479,34 @@ TEST_SQLITE("a backup that is damaged, another's or missing leaves the store as 
     CHECK_TEXT("a", ids_in(lab, pawl_str_of(lab->target)));
     lab_open(lab);
     CHECK_EQ(0, lab_get(lab, PAWL_STR("a")).epoch);
+}
+
+TEST_SQLITE(
+    "a restore of a backup of an older schema brings it up on its way, and needs no copy of it")
+{
+    static const char rows[] =
+        "PRAGMA application_id = 1348564844; PRAGMA user_version = 1;"
+        "INSERT INTO meta (one, schema_version, store_id, generation, boot_id, clock_offset_ms) "
+        "VALUES "
+        "(1, 1, '01900000-0000-7000-8000-000000000001', 1, 'boot-1', 1799999995000);"
+        "INSERT INTO head (one, position, next_key, now_ms) VALUES (1, 0, 1, 1800000000000);";
+    struct pawl_str copy = place(lab, "copy.db");
+    char target[LAB_PATH_BYTES_MAX];
+    sqlite3 *handle = NULL;
+    (void)snprintf(target, sizeof target, "%s", lab->target);
+    CHECK_EQ(SQLITE_OK, sqlite3_open(copy.ptr, &handle));
+    CHECK_EQ(SQLITE_OK, sqlite3_exec(handle, pawl_schema_sqlite[0], NULL, NULL, NULL));
+    CHECK_EQ(SQLITE_OK, sqlite3_exec(handle, rows, NULL, NULL, NULL));
+    CHECK_EQ(SQLITE_OK, sqlite3_close(handle));
+    CHECK_OK(restore_from(lab, copy), &lab->err);
+    CHECK_TEXT(PAWL_SCHEMA_COUNT > 1 ? "more" : "one",
+               lab_sql(lab, "SELECT CASE WHEN user_version > 1 THEN 'more' ELSE 'one' END FROM "
+                            "pragma_user_version"));
+    CHECK(access(place(lab, "backups").ptr, F_OK) != 0);
+    CHECK_TEXT("", ids_in(lab, pawl_str_of(lab->target)));
+    (void)snprintf(lab->target, sizeof lab->target, "%s", copy.ptr);
+    CHECK_TEXT("1", lab_sql(lab, "PRAGMA user_version")); /* only read */
+    (void)snprintf(lab->target, sizeof lab->target, "%s", target);
 }
 
 TEST_SQLITE("a restore makes a store that is not there, and follows a link to one that is")
