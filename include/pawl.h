@@ -438,7 +438,7 @@ PAWL_API enum pawl_code pawl_task_start(struct pawl *pawl, struct pawl_str task_
                                         struct pawl_grant *out, struct pawl_error *err) PAWL_MUST_USE;
 
 struct pawl_renewal {
-    enum pawl_code code;      /* PAWL_OK, PAWL_LEASE_LOST */
+    enum pawl_code code;      /* PAWL_OK, PAWL_LEASE_LOST; PAWL_CORRUPT: the task's row cannot be read */
     int64_t lease_end_at_ms;
     int64_t lease_ms;         /* left, as of the answer */
     enum pawl_control control;

@@ -31,6 +31,8 @@ struct bad_row {
     struct pawl_str id;
     struct pawl_str raw;
     const char *reason;
+    bool is_aside; /* claims and timers do not meet it */
+    bool is_known; /* it is in quarantine already: nothing is left to write */
 };
 
 /* What has come for one entry. */
@@ -69,11 +71,11 @@ static void *list_add(struct answer *answer, size_t row_bytes)
 }
 
 static void note_bad(struct load *load, const char *table, int64_t key, struct pawl_str id,
-                     struct pawl_str raw, const char *reason)
+                     struct pawl_str raw, const char *reason, bool is_aside)
 {
     struct bad_row *bad = pawl_arena_take(load->set->arena, sizeof *bad);
     if (bad == NULL) return; /* the arena remembers */
-    *bad = (struct bad_row){table, key, id, raw, reason};
+    *bad = (struct bad_row){table, key, id, raw, reason, is_aside, false};
     (void)pawl_append_add(&load->bad, load->set->arena, bad); /* the same */
 }
 
@@ -93,7 +95,8 @@ static enum pawl_code enter_task(struct load *load, const struct pawl_db_row *ro
         struct pawl_str raw =
             pawl_arena_format(arena, "state=%" PRId64 " rank=%" PRId64 " due_at_ms=%" PRId64,
                               pawl_db_int64(row, 3), pawl_db_int64(row, 5), pawl_db_int64(row, 6));
-        note_bad(load, "task", task->key, task->id, raw, fault);
+        bool is_aside = pawl_db_is_null(row, 5) && pawl_db_is_null(row, 6);
+        note_bad(load, "task", task->key, task->id, raw, fault, is_aside);
         return memory(load, err);
     }
     if (fault == NULL) {
@@ -197,7 +200,7 @@ static enum pawl_code on_continuation(void *self, const struct pawl_db_row *row,
             arena, "kind=%" PRId64 " task=%" PRId64 " cursor=%" PRId64 " args=%.*s",
             pawl_db_int64(row, 1), pawl_db_int64(row, 2), pawl_db_int64(row, 3),
             PAWL_STR_ARG(continuation->args));
-        note_bad(load, "continuation", continuation->key, (struct pawl_str){0}, raw, fault);
+        note_bad(load, "continuation", continuation->key, (struct pawl_str){0}, raw, fault, false);
     }
     if (fault != NULL) return memory(load, err);
     (void)pawl_set_enter(load->set, PAWL_LOOK_CONTINUATION, continuation->key, continuation);
@@ -471,11 +474,27 @@ static enum pawl_code set_aside(struct pawl_store *store, const struct bad_row *
     return code;
 }
 
+static enum pawl_code on_known(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)row;
+    (void)err;
+    ((struct bad_row *)self)->is_known = true;
+    return PAWL_OK;
+}
+
+/* Once: a row that is met again is left as it is. */
 static enum pawl_code set_all_aside(struct load *load, struct pawl_error *err)
 {
+    struct bad_row **bad = (struct bad_row **)load->bad.items;
     enum pawl_code code = PAWL_OK;
     for (size_t i = 0; i < load->bad.count && code == PAWL_OK; i++) {
-        code = set_aside(load->store, ((struct bad_row **)load->bad.items)[i], err);
+        struct pawl_value values[] = {pawl_text(pawl_str_of(bad[i]->table)), pawl_int(bad[i]->key)};
+        code = pawl_db_send(load->store->db, PAWL_SQL_QUARANTINE_GET, values, PAWL_COUNT_OF(values),
+                            on_known, bad[i], err);
+    }
+    if (code == PAWL_OK && load->bad.count > 0) code = pawl_db_flush(load->store->db, err);
+    for (size_t i = 0; i < load->bad.count && code == PAWL_OK; i++) {
+        if (!bad[i]->is_known || !bad[i]->is_aside) code = set_aside(load->store, bad[i], err);
     }
     if (code == PAWL_OK && load->bad.count > 0) code = pawl_db_flush(load->store->db, err);
     return code;
@@ -484,7 +503,8 @@ static enum pawl_code set_all_aside(struct load *load, struct pawl_error *err)
 enum pawl_code pawl_store_set_aside(struct pawl_store *store, const char *table, int64_t key,
                                     struct pawl_str id, const char *reason, struct pawl_error *err)
 {
-    struct bad_row bad = {.table = table, .key = key, .id = id, .raw = PAWL_STR("{}"), .reason = reason};
+    struct bad_row bad = {
+        .table = table, .key = key, .id = id, .raw = PAWL_STR("{}"), .reason = reason};
     enum pawl_code code = set_aside(store, &bad, err);
     return code == PAWL_OK ? pawl_db_flush(store->db, err) : code;
 }

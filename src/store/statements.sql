@@ -640,6 +640,13 @@ SELECT digest, name, at_ms, task_count FROM import WHERE digest = ?1 LIMIT 1;
 -- name: IMPORT_ADD
 INSERT INTO import (digest, name, at_ms, task_count) VALUES (?1, ?2, ?3, ?4);
 
+-- name: QUARANTINE_GET
+-- quarantine, by its key.
+SELECT 1
+FROM quarantine
+WHERE table_name = ?1 AND row_key = ?2
+LIMIT 1;
+
 -- name: QUARANTINE_ADD
 -- The first finding stays.
 INSERT INTO quarantine (table_name, row_key, id, raw, reason, seen_at_ms)

@@ -233,4 +233,39 @@ TEST_SQLITE("a task that waits twice for the same one, by its key and by its id,
     CHECK_EQ(0, lab_get(lab, PAWL_STR("both")).open_dependencies);
 }
 
+TEST_EACH_STORE("T-084 a row that cannot be read is set aside once, and every call about it is CORRUPT and names it")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.id = PAWL_STR("broken")));
+    struct pawl_str good = lab_add(lab, NEW(.id = PAWL_STR("good")));
+    struct pawl_fence fences[] = {lab_start(lab, id, "w"), lab_start(lab, good, "w"),
+                                  {PAWL_STR("nobody"), PAWL_STR("w"), 1}};
+    (void)lab_sql(lab, "UPDATE task SET state = 99 WHERE id = 'broken'");
+    struct pawl_renewal renewals[3];
+    check_ok(lab, pawl_lease_renew(lab->pawl, fences, 3, 0, renewals, &lab->err));
+    CHECK_CODE(PAWL_CORRUPT, renewals[0].code);
+    CHECK_CODE(PAWL_OK, renewals[1].code);
+    CHECK_CODE(PAWL_LEASE_LOST, renewals[2].code);
+    CHECK_TEXT("1", lab_sql(lab, "SELECT count(*) FROM quarantine"));
+    CHECK_TEXT("1", lab_sql(lab, "SELECT count(*) FROM task WHERE id = 'broken' AND due_at_ms IS NULL"));
+
+    const char *seen = lab_sql(lab, "SELECT seen_at_ms FROM quarantine");
+    lab_pass(lab, 1000);
+    struct pawl_change change = PAWL_CHANGE_INIT;
+    change.fence = &fences[0];
+    CHECK_REFUSED(PAWL_CORRUPT, pawl_task_complete(lab->pawl, id, NO_TEXT, &change, &lab->err));
+    CHECK(strstr(lab->err.text, "broken") != NULL);
+    /* what lab_sql wrote is synced by now; to be told of it again is to write nothing */
+    const char *now = lab_sql(lab, "SELECT now_ms FROM head");
+    lab_pass(lab, 1000);
+    CHECK_REFUSED(PAWL_CORRUPT,
+                  pawl_task_resolve(lab->pawl, id, PAWL_TASK_CANCELLED, NO_TEXT, NULL, &lab->err));
+    CHECK(strstr(lab->err.text, "broken") != NULL);
+    CHECK_REFUSED(PAWL_CORRUPT, pawl_task_cancel(lab->pawl, id, true, NULL, &lab->err));
+    check_ok(lab, pawl_lease_renew(lab->pawl, fences, 1, 0, renewals, &lab->err));
+    CHECK_CODE(PAWL_CORRUPT, renewals[0].code);
+    CHECK_TEXT(seen, lab_sql(lab, "SELECT seen_at_ms FROM quarantine"));
+    CHECK_TEXT(now, lab_sql(lab, "SELECT now_ms FROM head"));
+}
+
 TEST_MAIN()

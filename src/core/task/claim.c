@@ -442,10 +442,12 @@ enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *comm
     return PAWL_OK;
 }
 
+/* *out has the code with which the task was found. */
 static void renew_one(struct pawl_step *step, const struct pawl_fence *fence, int64_t lease_ms,
                       struct pawl_entry *entry, struct pawl_renewal *out)
 {
     const struct pawl_task_row *before = entry == NULL ? NULL : entry->row;
+    if (out->code == PAWL_CORRUPT) return; /* nobody can tell whether the lease is lost */
     if (before == NULL || !pawl_fence_holds(step, fence, before)) {
         *out = (struct pawl_renewal){.code = PAWL_LEASE_LOST};
         return;
@@ -473,6 +475,7 @@ enum pawl_code pawl_rule_renew(struct pawl_step *step, struct pawl_command *comm
         (void)pawl_worker_key(step, fence->owner);
         enum pawl_code code = pawl_task_find(step, command, fence->task_id, &entries[i]);
         if (code != PAWL_OK) entries[i] = NULL;
+        command->out.renewals[i] = (struct pawl_renewal){.code = code};
     }
     if (step->set.is_short) return PAWL_BUSY;
     command->err = (struct pawl_error){0};

@@ -10,8 +10,12 @@
 
 static const struct pawl_str none = {0};
 
-static enum pawl_code unreadable(struct pawl_command *command, struct pawl_str id)
+static enum pawl_code unreadable(struct pawl_command *command, struct pawl_str id, int64_t key)
 {
+    if (id.len == 0) {
+        return pawl_error_set(&command->err, PAWL_CORRUPT,
+                              "the task with key %" PRId64 " cannot be read; its row has been set aside", key);
+    }
     return pawl_error_set(&command->err, PAWL_CORRUPT,
                           "task %.*s cannot be read; its row has been set aside", PAWL_STR_ARG(id));
 }
@@ -22,7 +26,7 @@ enum pawl_code pawl_task_find_key(struct pawl_step *step, struct pawl_command *c
     struct pawl_entry *entry = pawl_set_task(&step->set, key);
     if (entry == NULL || !entry->is_loaded) return PAWL_BUSY; /* full or short */
     const struct pawl_task_row *task = entry->row;
-    if (task == NULL && entry->is_bad) return unreadable(command, none);
+    if (task == NULL && entry->is_bad) return unreadable(command, none, key);
     if (task == NULL) return pawl_error_set(&command->err, PAWL_NOT_FOUND, "no such task");
     if (task->due_at_ms != 0 && task->due_at_ms <= step->now_ms &&
         command->kind != PAWL_COMMAND_DUE) {
@@ -39,7 +43,7 @@ enum pawl_code pawl_task_find(struct pawl_step *step, struct pawl_command *comma
     struct pawl_entry *named = pawl_set_look(&step->set, PAWL_LOOK_TASK_ID, 0, id, 0, 0);
     if (named == NULL || !named->is_loaded) return PAWL_BUSY;
     const int64_t *key = named->row;
-    if (key == NULL && named->is_bad) return unreadable(command, id);
+    if (key == NULL && named->is_bad) return unreadable(command, id, 0);
     enum pawl_code code =
         key == NULL ? PAWL_NOT_FOUND : pawl_task_find_key(step, command, *key, out);
     if (code != PAWL_NOT_FOUND) return code;
