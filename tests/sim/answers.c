@@ -93,8 +93,9 @@ static bool is_first(const struct asked *a)
     }
     int64_t due = was(a, LOOK_due_at_ms);
     if (due != 0 && due <= sim->now_high_ms) return false; /* that comes first */
-    if (was(a, LOOK_run_at_ms) != 0 && look_is_rearming(sim->before))
-        return false; /* and so does that */
+    bool has_stepped = sim->before->wall_offset_ms != sim->after->wall_offset_ms;
+    bool is_rearmed = was(a, LOOK_run_at_ms) != 0 && (has_stepped || look_is_rearming(sim->before));
+    if (is_rearmed) return false; /* and so does that */
     return was(a, LOOK_open_dependencies) == a->after->at[LOOK_open_dependencies];
 }
 

@@ -290,7 +290,9 @@ static const char *version_fault(const struct change *c)
 /* It waited for a calendar time, and the wall clock has stepped. */
 static bool is_rearmed(const struct change *c)
 {
-    return c->was[LOOK_run_at_ms] != 0 && look_is_rearming(c->sim->before);
+    const struct look *before = c->sim->before;
+    bool has_stepped = before->wall_offset_ms != c->sim->after->wall_offset_ms;
+    return c->was[LOOK_run_at_ms] != 0 && (has_stepped || look_is_rearming(before));
 }
 
 /* Moves that are told of by another task's events, or by none. */
