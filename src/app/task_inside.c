@@ -1,18 +1,19 @@
 /* What a command run by `pawl worker run` says of its own task: progress, log, checkpoint,
- * retry-after, lease, release. The worker has put id, owner and epoch into its environment. Nothing
- * here writes to standard output unless asked to show something: inside a command that is the
- * result of the task. */
+ * retry-after, lease, release. The worker has put id, owner and epoch into its environment, and a
+ * socket, over which all but a release and a renewal go; where nobody listens there, and from
+ * outside, the store is asked. Nothing here writes to standard output unless asked to show
+ * something: inside a command that is the result of the task. */
 #include "app/cli.h"
 #include "app/commands.h"
 #include "app/lines.h"
 #include "app/show.h"
+#include "app/tell.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/number.h"
 #include "base/str.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,14 +50,34 @@ int pawl_cli_task_progress(struct pawl_cli *cli)
         (void)pawl_error_set(&cli->err, PAWL_INVALID, "`%.*s` is no percentage",
                              PAWL_STR_ARG(word));
     }
+    code = pawl_given_code(cli);
+    if (code != PAWL_OK) return pawl_cli_fail(cli);
+    struct pawl_tell tell;
+    if (pawl_tell_open(&tell, cli, id)) {
+        code = pawl_tell_say(&tell, cli, "progress", word, false, NULL);
+        pawl_tell_close(&tell);
+        return finish(cli, code);
+    }
     pawl_cli_change(cli, id, &fence, &change);
     code = pawl_cli_begin(cli);
     if (code == PAWL_OK) code = pawl_task_progress(cli->pawl, id, percent, &change, &cli->err);
     return finish(cli, code);
 }
 
-static enum pawl_code log_input(struct pawl_cli *cli, struct pawl_str id,
-                                const struct pawl_change *change)
+/* What is logged, and where: by the worker, or in the store. */
+struct log {
+    struct pawl_str id;
+    const struct pawl_change *change;
+    struct pawl_tell tell;
+};
+
+static enum pawl_code log_text(struct pawl_cli *cli, struct log *log, struct pawl_str text)
+{
+    if (log->tell.fd >= 0) return pawl_tell_say(&log->tell, cli, "log", text, true, NULL);
+    return pawl_task_log(cli->pawl, log->id, text, log->change, &cli->err);
+}
+
+static enum pawl_code log_input(struct pawl_cli *cli, struct log *log)
 {
     struct pawl_lines lines;
     pawl_lines_init(&lines, STDIN_FILENO, PAWL_LOG_LINE_BYTES_MAX, cli->keep);
@@ -65,26 +86,30 @@ static enum pawl_code log_input(struct pawl_cli *cli, struct pawl_str id,
         bool has = false;
         enum pawl_code code = pawl_lines_take(&lines, true, &line, &has, &cli->err);
         if (code != PAWL_OK || !has) return code;
-        code = pawl_task_log(cli->pawl, id, line, change, &cli->err);
+        code = log_text(cli, log, line);
         if (code != PAWL_OK) return code;
     }
 }
 
 int pawl_cli_task_log(struct pawl_cli *cli)
 {
-    struct pawl_str id;
     size_t at = 0;
     struct pawl_fence fence;
     struct pawl_change change;
-    enum pawl_code code = take_id(cli, 1, &id, &at);
+    struct log log = {.change = &change};
+    enum pawl_code code = take_id(cli, 1, &log.id, &at);
+    if (code == PAWL_OK) code = pawl_given_code(cli);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     struct pawl_str text = pawl_word(cli, at);
-    pawl_cli_change(cli, id, &fence, &change);
-    code = pawl_cli_begin(cli);
-    if (code != PAWL_OK) return pawl_cli_fail(cli);
-    bool is_input = pawl_str_equal(text, PAWL_STR("-"));
-    code = is_input ? log_input(cli, id, &change)
-                    : pawl_task_log(cli->pawl, id, text, &change, &cli->err);
+    if (!pawl_tell_open(&log.tell, cli, log.id)) {
+        pawl_cli_change(cli, log.id, &fence, &change);
+        code = pawl_cli_begin(cli);
+    }
+    if (code == PAWL_OK) {
+        bool is_input = pawl_str_equal(text, PAWL_STR("-"));
+        code = is_input ? log_input(cli, &log) : log_text(cli, &log, text);
+    }
+    pawl_tell_close(&log.tell);
     return finish(cli, code);
 }
 
@@ -98,6 +123,16 @@ int pawl_cli_task_checkpoint(struct pawl_cli *cli)
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     int32_t step = (int32_t)pawl_int64_read(cli, "step", pawl_word(cli, at), 0, INT32_MAX);
     struct pawl_str state = pawl_json_read(cli, "state", pawl_word(cli, at + 1));
+    code = pawl_given_code(cli);
+    if (code != PAWL_OK) return pawl_cli_fail(cli);
+    struct pawl_tell tell;
+    if (pawl_tell_open(&tell, cli, id)) {
+        struct pawl_str rest =
+            pawl_arena_format(cli->keep, "%" PRId32 " %.*s", step, PAWL_STR_ARG(state));
+        code = pawl_tell_say(&tell, cli, "checkpoint", rest, false, NULL);
+        pawl_tell_close(&tell);
+        return finish(cli, code);
+    }
     pawl_cli_change(cli, id, &fence, &change);
     code = pawl_cli_begin(cli);
     if (code == PAWL_OK) {
@@ -108,22 +143,20 @@ int pawl_cli_task_checkpoint(struct pawl_cli *cli)
 
 int pawl_cli_task_retry_after(struct pawl_cli *cli)
 {
-    const char *path = getenv("PAWL_RETRY_AFTER_FILE");
-    int64_t ms = pawl_duration_read(cli, "retry-after", pawl_word(cli, 0));
+    struct pawl_tell tell;
+    struct pawl_str word = pawl_word(cli, 0);
+    (void)pawl_duration_read(cli, "retry-after", word);
     enum pawl_code code = pawl_given_code(cli);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
-    if (path == NULL || path[0] == '\0') {
+    struct pawl_str id = pawl_cli_own_task();
+    if (id.len == 0 || !pawl_tell_open(&tell, cli, id)) {
         (void)pawl_error_set(&cli->err, PAWL_INVALID,
                              "retry-after works only inside a command of `pawl worker run`");
         return pawl_cli_fail(cli);
     }
-    /* The worker made the file; one that is gone is not made anew. */
-    int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-    bool is_written = fd >= 0 && dprintf(fd, "%" PRId64 "\n", ms) > 0;
-    if (fd >= 0 && close(fd) != 0) is_written = false;
-    if (is_written) return 0;
-    (void)pawl_error_set(&cli->err, PAWL_IO, "cannot write %s: %s", path, strerror(errno));
-    return pawl_cli_fail(cli);
+    code = pawl_tell_say(&tell, cli, "retry-after", word, false, NULL);
+    pawl_tell_close(&tell);
+    return finish(cli, code);
 }
 
 /* ---- Lease ----------------------------------------------------------------------------------- */
@@ -173,6 +206,36 @@ static void show_lease(struct pawl_cli *cli, const struct pawl_task *task)
     pawl_output_json_line(out, pawl_json_writer_done(&w));
 }
 
+/* As the worker knows it. */
+static enum pawl_code ask_worker(struct pawl_cli *cli, struct pawl_tell *tell,
+                                 struct pawl_task *task)
+{
+    struct pawl_str text = {0};
+    struct pawl_json *json = NULL;
+    struct pawl_str control = {0};
+    struct pawl_error err = {0};
+    enum pawl_code code = pawl_tell_say(tell, cli, "lease", (struct pawl_str){0}, false, &text);
+    if (code != PAWL_OK) return code;
+    *task = (struct pawl_task){.state = PAWL_TASK_RUNNING};
+    code = pawl_json_parse(pawl_str_trim(text), cli->scratch, &json, &err);
+    bool is_whole =
+        code == PAWL_OK &&
+        pawl_json_text(pawl_json_member(json, PAWL_STR("id")), cli->scratch, &task->id) &&
+        pawl_json_text(pawl_json_member(json, PAWL_STR("owner")), cli->scratch, &task->owner) &&
+        pawl_json_int64(pawl_json_member(json, PAWL_STR("epoch")), &task->epoch) &&
+        pawl_json_int64(pawl_json_member(json, PAWL_STR("lease_ms")), &task->lease_ms) &&
+        pawl_json_int64(pawl_json_member(json, PAWL_STR("lease_end_at_ms")),
+                        &task->lease_end_at_ms);
+    if (!is_whole) {
+        return pawl_error_set(&cli->err, PAWL_IO, "the worker answers what is not understood");
+    }
+    if (pawl_json_text(pawl_json_member(json, PAWL_STR("control")), cli->scratch, &control)) {
+        bool is_pause = pawl_str_equal(control, PAWL_STR("pause"));
+        task->control = is_pause ? PAWL_CONTROL_PAUSE : PAWL_CONTROL_CANCEL;
+    }
+    return PAWL_OK;
+}
+
 int pawl_cli_task_lease(struct pawl_cli *cli)
 {
     struct pawl_str id;
@@ -183,6 +246,15 @@ int pawl_cli_task_lease(struct pawl_cli *cli)
     enum pawl_code code = take_id(cli, 0, &id, &at);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     int64_t lease_ms = pawl_given_duration_ms(cli, "lease", 0);
+    code = pawl_given_code(cli);
+    if (code != PAWL_OK) return pawl_cli_fail(cli);
+    struct pawl_tell tell;
+    if (!pawl_given(cli, "renew") && pawl_tell_open(&tell, cli, id)) {
+        code = ask_worker(cli, &tell, &task);
+        pawl_tell_close(&tell);
+        if (code == PAWL_OK) show_lease(cli, &task);
+        return finish(cli, code);
+    }
     pawl_cli_change(cli, id, &fence, &change);
     code = pawl_cli_begin(cli);
     if (code == PAWL_OK && pawl_given(cli, "renew")) code = renew(cli, &change, lease_ms);

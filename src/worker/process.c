@@ -6,6 +6,7 @@
 #include "base/json_writer.h"
 #include "base/number.h"
 #include "base/str.h"
+#include "worker/talk.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -89,8 +90,8 @@ static enum pawl_code write_files(struct pawl_process *process,
 {
     (void)snprintf(process->task_path, sizeof process->task_path, "%s/task-%" PRId32 ".json",
                    plan->folder, number);
-    (void)snprintf(process->retry_after_path, sizeof process->retry_after_path,
-                   "%s/retry-after-%" PRId32, plan->folder, number);
+    (void)snprintf(process->socket_path, sizeof process->socket_path, "%s/socket-%" PRId32,
+                   plan->folder, number);
     struct pawl_arena_mark mark = pawl_arena_mark(arena);
     struct pawl_str json = task_json(grant, arena);
     enum pawl_code code = pawl_arena_code(arena);
@@ -98,16 +99,18 @@ static enum pawl_code write_files(struct pawl_process *process,
     code = write_file(process->task_path, json, PAWL_STR("\n"), err);
     pawl_arena_rewind(arena, mark);
     if (code != PAWL_OK) return code;
-    return write_file(process->retry_after_path, PAWL_STR(""), PAWL_STR(""), err);
+    process->listen_fd = pawl_talk_listen(process->socket_path);
+    if (process->listen_fd >= 0) return PAWL_OK;
+    return pawl_error_set(err, PAWL_IO, "cannot listen at %s: %s", process->socket_path,
+                          strerror(errno));
 }
 
 /* Names that the worker sets: what it inherited under them is not passed on. */
 static bool is_ours(const char *variable)
 {
     static const char *const names[] = {
-        "PAWL_TASK=",    "PAWL_TASK_ID=",   "PAWL_QUEUE=",
-        "PAWL_ATTEMPT=", "PAWL_EPOCH=",     "PAWL_RETRY_AFTER_FILE=",
-        "PAWL_SOCKET=",  "PAWL_WORKER_ID=", "PAWL_DB=",
+        "PAWL_TASK=",  "PAWL_TASK_ID=", "PAWL_QUEUE=",     "PAWL_ATTEMPT=",
+        "PAWL_EPOCH=", "PAWL_SOCKET=",  "PAWL_WORKER_ID=", "PAWL_DB=",
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strncmp(variable, names[i], strlen(names[i])) == 0) return true;
@@ -135,7 +138,7 @@ static char **make_environment(const struct pawl_process *process,
         pawl_arena_format(arena, "PAWL_ATTEMPT=%" PRId32, grant->attempt),
         pawl_arena_format(arena, "PAWL_EPOCH=%" PRId64, grant->fence.epoch),
         pawl_arena_format(arena, "PAWL_WORKER_ID=%.*s", PAWL_STR_ARG(grant->fence.owner)),
-        pawl_arena_format(arena, "PAWL_RETRY_AFTER_FILE=%s", process->retry_after_path),
+        pawl_arena_format(arena, "PAWL_SOCKET=%s", process->socket_path),
         pawl_arena_format(arena, "PAWL_DB=%.*s", PAWL_STR_ARG(plan->store)),
     };
     static_assert(sizeof own / sizeof own[0] == OWN_MAX, "room for each");
@@ -148,7 +151,7 @@ enum pawl_code pawl_process_prepare(struct pawl_process *process,
                                     const struct pawl_grant *grant, int32_t number,
                                     struct pawl_arena *arena, struct pawl_error *err)
 {
-    *process = (struct pawl_process){.out_fd = -1, .err_fd = -1, .arena = arena};
+    *process = (struct pawl_process){.out_fd = -1, .err_fd = -1, .listen_fd = -1, .arena = arena};
     enum pawl_code code = write_files(process, plan, grant, number, arena, err);
     if (code == PAWL_OK) {
         process->environment = make_environment(process, plan, grant, arena);
@@ -340,26 +343,14 @@ bool pawl_process_is_over(const struct pawl_process *process)
     return process->has_exited && process->out_fd < 0 && process->err_fd < 0;
 }
 
-int64_t pawl_process_retry_after_ms(const struct pawl_process *process)
-{
-    char text[32];
-    int64_t ms = -1;
-    int fd = open(process->retry_after_path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return -1;
-    ssize_t len = read(fd, text, sizeof text);
-    (void)close(fd);
-    if (len <= 0) return -1;
-    struct pawl_str number = pawl_str_trim((struct pawl_str){text, (size_t)len});
-    return pawl_int64_parse(number, 0, INT64_MAX, &ms) ? ms : -1;
-}
-
 void pawl_process_close(struct pawl_process *process)
 {
     pawl_assert(process->pid == 0 || process->has_exited);
     close_fd(&process->out_fd);
     close_fd(&process->err_fd);
+    close_fd(&process->listen_fd);
     if (process->task_path[0] != '\0') (void)unlink(process->task_path);
-    if (process->retry_after_path[0] != '\0') (void)unlink(process->retry_after_path);
+    if (process->socket_path[0] != '\0') (void)unlink(process->socket_path);
     process->pid = 0;
 }
 

@@ -35,7 +35,8 @@ struct pawl_process {
     int wait_status;    /* once has_exited */
     char **environment; /* in the arena */
     char task_path[256];
-    char retry_after_path[256];
+    char socket_path[108];    /* what an address holds */
+    int listen_fd;            /* of it; -1 once somebody has taken it over */
     struct pawl_arena *arena; /* borrowed: what it prints is kept here */
     char *printed;
     size_t printed_len;
@@ -75,9 +76,6 @@ size_t pawl_process_read_err(struct pawl_process *process, char *bytes, size_t r
 
 /* Whether it has exited and everything is read. */
 bool pawl_process_is_over(const struct pawl_process *process);
-
-/* Milliseconds that the command asked for before a retry; -1 if it did not. */
-int64_t pawl_process_retry_after_ms(const struct pawl_process *process);
 
 /* Removes the files. It must be over, or never have started. */
 void pawl_process_close(struct pawl_process *process);

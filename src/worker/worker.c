@@ -20,6 +20,7 @@
 #include "worker/leftover.h"
 #include "worker/process.h"
 #include "worker/reporter.h"
+#include "worker/talk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,8 +54,9 @@ enum {
 
 enum phase { FREE, BEGINNING, WORKING, CLEARING, REPORTING };
 
-/* Why a command is told to stop. The first that comes stays, since the command has had its SIGTERM for
- * it; only a lost lease takes the place of another, because then nothing may be said of the task. */
+/* Why a command is told to stop. The first that comes stays, since the command has had its SIGTERM
+ * for it; only a lost lease takes the place of another, because then nothing may be said of the
+ * task. */
 enum reason {
     STOP_NONE,
     STOP_DRAIN,
@@ -70,11 +72,15 @@ struct slot {
     enum phase phase;
     struct pawl_arena *arena; /* of its task */
     struct pawl_reporter *reporter;
+    struct pawl_talk *talk;
     struct pawl_process process;
     bool is_prepared; /* the process can be started */
     struct pawl_fence fence;
     struct pawl_str queue;
     int32_t attempt;
+    int64_t lease_ms;
+    bool is_talking;
+    int64_t retry_after_ms; /* what the command asked for, once it does not talk any more */
     struct pawl_execution *execution; /* NULL unless begun */
     struct pawl_leftover leftover;
     int64_t started_boot_ms;
@@ -107,7 +113,7 @@ struct worker {
     int heard_fd; /* rung by the other threads */
     int timer_fd;
     int child_fd; /* tells of SIGCHLD */
-    char folder[192];
+    char folder[108];
     struct pool *pools;
     size_t pool_count;
     struct slot *slots;
@@ -180,6 +186,7 @@ static void begin(struct pool *pool, struct slot *slot, const struct pawl_grant 
     slot->fence.owner = pool->options->worker_id;
     slot->queue = pawl_arena_copy(slot->arena, grant->queue);
     slot->attempt = grant->attempt;
+    slot->lease_ms = grant->lease_ms;
     pawl_assert(slot->fence.task_id.len > 0); /* an arena that was reset has room for it */
     /* An attempt's time counts from the answer: by then the store counts it too, so that it agrees
      * when we say that it is up. The lease counts from before the question. */
@@ -213,6 +220,9 @@ static enum pawl_code start(struct worker *worker, struct slot *slot, struct paw
     enum pawl_code code = pawl_process_start(&slot->process, &slot->pool->plan, lock_fd, err);
     if (code != PAWL_OK) return code;
     slot->phase = WORKING;
+    slot->is_talking = true;
+    pawl_talk_begin(slot->talk, &slot->fence, slot->lease_ms, slot->process.listen_fd);
+    slot->process.listen_fd = -1; /* the talk's now */
     pawl_log_write(worker->options->log, PAWL_LOG_INFO, "worker.task_started",
                    PAWL_TEXT("task", slot->fence.task_id), PAWL_INT("epoch", slot->fence.epoch),
                    PAWL_TEXT("queue", slot->queue), PAWL_INT("attempt", slot->attempt));
@@ -269,9 +279,8 @@ static struct pawl_ending ending_of(struct slot *slot)
     const struct pawl_process *process = &slot->process;
     struct pawl_str printed = {process->printed, process->printed_len};
     struct pawl_str tail = {process->tail, process->tail_len};
-    struct pawl_ending ending =
-        pawl_ending_of_exit(process->wait_status, printed, process->is_cut, tail,
-                            pawl_process_retry_after_ms(process), slot->arena);
+    struct pawl_ending ending = pawl_ending_of_exit(process->wait_status, printed, process->is_cut,
+                                                    tail, slot->retry_after_ms, slot->arena);
     switch (slot->reason) {
     case STOP_NONE:
         break;
@@ -374,6 +383,7 @@ static void tend_working(struct worker *worker, struct slot *slot, int64_t now_b
     pump(slot);
     if (!slot->process.has_exited) look_for_reasons(worker, slot, now_boot_ms);
     if (!pawl_process_is_over(&slot->process)) return;
+    pawl_talk_end(slot->talk);
     slot->phase = CLEARING;
     slot->is_uncontained = false;
     slot->kill_at_boot_ms = now_boot_ms + worker->grace_ms;
@@ -394,6 +404,10 @@ static void tell_uncontained(struct worker *worker, struct slot *slot)
 /* The command has ended; the outcome waits until nothing of it runs. */
 static void tend_clearing(struct worker *worker, struct slot *slot, int64_t now_boot_ms)
 {
+    if (slot->is_talking && pawl_talk_is_over(slot->talk, &slot->retry_after_ms)) {
+        slot->is_talking = false;
+        slot->look_at_boot_ms = now_boot_ms;
+    }
     bool is_due = now_boot_ms >= slot->look_at_boot_ms || worker->child_has_ended;
     if (!is_due && !worker->is_draining) return;
     bool is_kill = worker->is_hurried || now_boot_ms >= slot->kill_at_boot_ms;
@@ -405,7 +419,7 @@ static void tend_clearing(struct worker *worker, struct slot *slot, int64_t now_
         tell_uncontained(worker, slot);
     }
     bool is_given_up = slot->is_uncontained && worker->is_draining;
-    if ((left == 0 && has_stopped) || is_given_up) {
+    if (!slot->is_talking && ((left == 0 && has_stopped) || is_given_up)) {
         conclude(worker, slot);
         return;
     }
@@ -624,14 +638,14 @@ static void fill_standard_fds(void)
 
 static enum pawl_code make_folder(struct worker *worker, struct pawl_error *err)
 {
+    /* The addresses of sockets are short, so a long TMPDIR is of no use. */
+    enum { PARENT_BYTES_MAX = 107 - (int)sizeof "/pawl-worker-XXXXXX/socket-255" };
     const char *parent = getenv("TMPDIR");
-    if (parent == NULL || parent[0] == '\0') parent = "/tmp";
-    int len = snprintf(worker->folder, sizeof worker->folder, "%s/pawl-worker-XXXXXX", parent);
-    bool is_short = len > 0 && (size_t)len < sizeof worker->folder;
-    if (is_short && mkdtemp(worker->folder) != NULL) return PAWL_OK;
+    if (parent == NULL || parent[0] == '\0' || strlen(parent) > PARENT_BYTES_MAX) parent = "/tmp";
+    (void)snprintf(worker->folder, sizeof worker->folder, "%s/pawl-worker-XXXXXX", parent);
+    if (mkdtemp(worker->folder) != NULL) return PAWL_OK;
     worker->folder[0] = '\0';
-    return pawl_error_set(err, PAWL_IO, "cannot make a folder in %s: %s", parent,
-                          is_short ? strerror(errno) : "its name is too long");
+    return pawl_error_set(err, PAWL_IO, "cannot make a folder in %s: %s", parent, strerror(errno));
 }
 
 static enum pawl_code open_fds(struct worker *worker, struct pawl_error *err)
@@ -661,7 +675,15 @@ static enum pawl_code open_slot(struct pool *pool, struct slot *slot, struct paw
     slot->number = (int32_t)(slot - worker->slots);
     enum pawl_code code = pawl_arena_open(&slot->arena, SLOT_BYTES_MAX);
     if (code != PAWL_OK) return pawl_error_set(err, code, "no memory for slots");
-    return pawl_reporter_open(&slot->reporter, &options, err);
+    code = pawl_reporter_open(&slot->reporter, &options, err);
+    if (code != PAWL_OK) return code;
+    struct pawl_talk_options talk = {
+        .pawl = options.pawl,
+        .keeper = options.keeper,
+        .slot = options.slot,
+        .heard_fd = options.heard_fd,
+    };
+    return pawl_talk_open(&slot->talk, &talk, err);
 }
 
 static enum pawl_code open_pool(struct pool *pool, struct pawl_error *err)
@@ -742,6 +764,7 @@ static void close_worker(struct worker *worker)
         pawl_claimer_close(worker->pools[i].claimer);
     }
     for (int32_t i = 0; worker->slots != NULL && i < worker->slot_count; i++) {
+        pawl_talk_close(worker->slots[i].talk);
         pawl_reporter_close(worker->slots[i].reporter);
         pawl_arena_close(worker->slots[i].arena);
     }

@@ -3,6 +3,7 @@
  *   claimer threads   one a pool: asks for as many tasks as there are free slots
  *   keeper threads    one a pool: renews the leases of all of them
  *   reporter threads  one a slot: begins its execution, tells its log and its outcome
+ *   talk threads      one a slot: hears what its command says of the task
  *   the caller's      starts commands, reads what they print, stops them in time
  *
  * The caller's thread, which must be the first of the process, never waits for the store. Leases

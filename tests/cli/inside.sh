@@ -57,6 +57,49 @@ retry_after()
 }
 test_that "retry-after replaces the delay of the next retry, and 0 is none" retry_after
 
+over_socket()
+{
+    add --id s --retry-delay 1s
+    # There is no such store: whatever needs it fails.
+    work --worker-id w1 --lease 30s -- sh -c 'export PAWL_DB=/nowhere/at.all; stat -c %a "$PAWL_SOCKET" "${PAWL_SOCKET%/*}" >modes
+        pawl task progress 42.5% && pawl task log "one
+two" && printf "three\nfour\n" | pawl task log - && pawl task checkpoint 3 "{\"at\":
+17}" && pawl task lease >seen && pawl task retry-after 2h
+        pawl task get s && exit 1; exit 75'
+    equals '600 700' "$(xargs <modes)"
+    grep -qE '^\{"id":"s","owner":"w1","epoch":1,"lease_ms":30000,"lease_end_at_ms":[0-9]{13},"control":null\}$' seen || complain "$(cat seen)"
+    run task get s; has state '"QUEUED"'; shows '"progress":42.5,'
+    [ $(($(member next_retry_at_ms) - $(member created_at_ms))) -ge 7200000 ] || complain "two hours were wanted"
+    run task logs s -o table; shows '^one$' '^two$' '^three$' '^four$'
+    add --id t
+    work -- sh -c 'env -u PAWL_SOCKET pawl task progress 50 && PAWL_SOCKET=/nowhere/at.all pawl task log hello; pawl task get t >seen'
+    grep -q '"progress":50,' seen
+    run task logs t -o table; prints hello
+}
+test_that "over the worker's socket no store is needed, and without it the store is asked" over_socket
+
+over_socket_wrong()
+{
+    add --id w
+    work -- sh -c 'trap "" TERM; pawl task progress much 2>1; echo $? >>1; pawl task checkpoint 1 "{" 2>2; echo $? >>2; pawl task release --delay 1h; pawl task progress 5 2>3; echo $? >>3'
+    grep -q "INVALID: .much. is no percentage" 1; grep -qx 2 1
+    grep -q 'INVALID: state: ' 2
+    grep -q '^pawl: LEASE_LOST: ' 3; grep -qx 4 3
+}
+test_that "what is wrong is told over the socket as without it" over_socket_wrong
+
+from_other_languages()
+{
+    command -v python3 >/dev/null || skips "no python3 to try the example of docs/worker-socket.md"
+    sed -n '/^```python$/,/^```$/{//!p}' "$here/../../docs/worker-socket.md" >talk.py
+    equals 5 "$(wc -l <talk.py)"
+    add --id p
+    work -- sh -c 'python3 talk.py; pawl task get p >seen'
+    grep -q '"progress":40,' seen
+    run task result p; prints '"ok"'
+}
+test_that "the example in Python speaks to the worker" from_other_languages
+
 lease()
 {
     add --id l

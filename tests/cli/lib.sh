@@ -178,7 +178,7 @@ one_case() # FOLDER FUNCTION
     mkdir -p "$folder/home"
     cd "$folder"
     # Nothing of whoever runs the tests, and nothing of theirs is touched.
-    unset PAWL_TASK_ID PAWL_EPOCH PAWL_WORKER_ID PAWL_RETRY_AFTER_FILE XDG_DATA_HOME NO_COLOR
+    unset PAWL_TASK_ID PAWL_EPOCH PAWL_WORKER_ID PAWL_SOCKET XDG_DATA_HOME NO_COLOR
     export HOME=$folder/home PAWL_ACTOR=tester TMPDIR=$folder
     make_store
     export PATH=${PAWL_BIN%/*}:$PATH
