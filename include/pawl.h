@@ -630,8 +630,8 @@ PAWL_API enum pawl_code pawl_supervisor_start(struct pawl *pawl,
 PAWL_API enum pawl_code pawl_supervisor_stop(struct pawl_supervisor *supervisor, int64_t drain_ms,
                                              struct pawl_error *err) PAWL_MUST_USE;
 
-/* Stops with a drain of 0, then waits for every handler to return, however long; takes NULL. A program that cannot
- * wait exits instead: its locks go with it, and the tasks come back. */
+/* Stops with a drain of 0, then waits for every handler to return, however long; takes NULL; not from a handler. A
+ * program that cannot wait exits instead: its locks go with it, and the tasks come back. */
 PAWL_API void pawl_supervisor_close(struct pawl_supervisor *supervisor);
 
 /* Runs the handler for one task, by id, on the caller's own thread, under all the rules above but the slots.

@@ -186,7 +186,8 @@ size_t pawl_item_look(struct pawl_supervisor *supervisor, int32_t number, int64_
     if (!item->is_used || item->is_telling) return 0; /* whoever tells looks for himself */
     struct pawl_kept kept = pawl_keeper_look(supervisor->keeper, number);
     enum pawl_stop_reason reason = reason_of(supervisor, item, &kept, now_boot_ms);
-    if (reason > item->reason) {
+    /* After a time-out the lease goes too, which is no news. */
+    if (reason > item->reason && item->reason != PAWL_STOP_TIMED_OUT) {
         tell_reason(supervisor, item, reason);
         fill_told(&told[count++], item, false);
     }

@@ -6,10 +6,13 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     BOUND_MS = 30000,
@@ -38,7 +41,7 @@ struct stage {
     struct lab *lab;
     struct pawl_supervisor *supervisor;
     struct pawl_supervisor_options options;
-    enum pawl_work_end (*act)(struct stage *stage, struct pawl_work *work);
+    enum pawl_work_end (*_Atomic act)(struct stage *stage, struct pawl_work *work);
     _Atomic int entered;
     _Atomic int left;
     _Atomic int together; /* the most at a time */
@@ -50,6 +53,9 @@ struct stage {
     _Atomic int code;              /* of what the handler has tried */
     _Atomic int64_t tokens[WORKS_MAX];
     _Atomic int64_t lease_end_at_ms;
+    struct pawl_turn *turn; /* taken by the handler */
+    pthread_t holder;       /* gives it back */
+    _Atomic int64_t child;  /* left behind by the handler */
 };
 
 static enum pawl_work_end handle(void *self, struct pawl_work *work)
@@ -60,7 +66,8 @@ static enum pawl_work_end handle(void *self, struct pawl_work *work)
     if (inside > atomic_load(&stage->together)) atomic_store(&stage->together, inside);
     if (before < WORKS_MAX) atomic_store(&stage->tokens[before], pawl_work_token(work));
     atomic_store(&stage->lease_end_at_ms, pawl_work_grant(work)->lease_end_at_ms);
-    enum pawl_work_end end = stage->act(stage, work);
+    enum pawl_work_end (*act)(struct stage *, struct pawl_work *) = atomic_load(&stage->act);
+    enum pawl_work_end end = act(stage, work);
     atomic_fetch_add(&stage->left, 1);
     return end;
 }
@@ -906,6 +913,20 @@ TEST_EACH_STORE("T-051 an attempt whose time is up is stopped and fails, whateve
     stop(&stage);
 }
 
+TEST_EACH_STORE("T-051 the caller of one task learns that its time was up as a failure")
+{
+    struct stage stage = {.options = {.claims_nothing = true}};
+    enum pawl_work_end end;
+    start(&stage, lab, wait_for_stop);
+    struct pawl_str id =
+        lab_add(lab, NEW(.timeout_ms = 300, .retry = {.max_retries = PAWL_RETRIES_NONE}));
+    CHECK_OK(pawl_supervisor_run_one(stage.supervisor, id, &end, &lab->err), &lab->err);
+    CHECK_EQ(PAWL_WORK_FAILED, end);
+    CHECK_EQ(PAWL_TASK_DEAD_LETTER, state_of(lab, id));
+    CHECK_EQ(1, lab_get(lab, id).retries);
+    stop(&stage);
+}
+
 static enum pawl_work_end report(struct stage *stage, struct pawl_work *work)
 {
     for (int i = 0; i < 20; i++) {
@@ -952,16 +973,20 @@ TEST_EACH_STORE("D-50 a handler that hangs beyond the grace keeps its lease no l
 
 static enum pawl_work_end complete_busy(struct stage *stage, struct pawl_work *work)
 {
-    struct pawl_turn *turn = NULL;
-    pthread_t holder;
     struct pawl_str path = pawl_str_of(stage->lab->target);
-    enum pawl_code code = pawl_turn_open(&turn, path, false, false, NULL);
-    if (code == PAWL_OK) code = pawl_turn_take(turn, BOUND_MS, NULL);
-    if (code == PAWL_OK && pthread_create(&holder, NULL, hold_turn, turn) != 0)
-        code = PAWL_NO_MEMORY;
-    if (code == PAWL_OK) (void)pthread_detach(holder); /* the turn lives as long as the test */
-    atomic_store(&stage->code, (int)code);
+    enum pawl_code code = pawl_turn_open(&stage->turn, path, false, false, NULL);
+    if (code == PAWL_OK) code = pawl_turn_take(stage->turn, BOUND_MS, NULL);
+    bool holds =
+        code == PAWL_OK && pthread_create(&stage->holder, NULL, hold_turn, stage->turn) == 0;
+    atomic_store(&stage->code, (int)(holds ? PAWL_OK : PAWL_IO));
     return pawl_work_complete(work, PAWL_STR("\"mine\""));
+}
+
+static void end_busy(struct stage *stage)
+{
+    CHECK_EQ(PAWL_OK, atomic_load(&stage->code));
+    CHECK_EQ(0, pthread_join(stage->holder, NULL));
+    pawl_turn_close(stage->turn);
 }
 
 TEST_SQLITE("T-123 D-21 a success whose commit meets a store that is busy for 2 s is recorded "
@@ -970,7 +995,7 @@ TEST_SQLITE("T-123 D-21 a success whose commit meets a store that is busy for 2 
     struct stage stage = {.options = {.claims_nothing = true, .lease_ms = 10 * SECOND_MS}};
     start(&stage, lab, complete_busy);
     struct pawl_task task = run_one(&stage, PAWL_WORK_COMPLETED);
-    CHECK_EQ(PAWL_OK, atomic_load(&stage.code));
+    end_busy(&stage);
     CHECK_EQ(PAWL_TASK_COMPLETED, task.state);
     CHECK_EQ(0, task.retries);
     CHECK_STR("\"mine\"", task.result);
@@ -984,10 +1009,37 @@ TEST_SQLITE("D-21 a success that cannot be told until the margin is a lost lease
     start(&stage, lab, complete_busy);
     struct pawl_str id = lab_add(lab, NEW());
     CHECK_REFUSED(PAWL_LEASE_LOST, pawl_supervisor_run_one(stage.supervisor, id, NULL, &lab->err));
-    CHECK_EQ(PAWL_OK, atomic_load(&stage.code));
+    end_busy(&stage);
     UNTIL(state_of(lab, id) == PAWL_TASK_QUEUED);
     CHECK_EQ(1, recoveries(lab, id));
     CHECK_EQ(0, lab_get(lab, id).error.len);
+    stop(&stage);
+}
+
+static enum pawl_work_end leave_child(struct stage *stage, struct pawl_work *work)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        for (;;) (void)pause();
+    }
+    atomic_store(&stage->child, child);
+    return pawl_work_complete(work, PAWL_STR("\"mine\""));
+}
+
+TEST_EACH_STORE("B9 an outcome leaves when the lock is free: a child that its handler has left "
+                "behind keeps a task open, and its lease")
+{
+    struct stage stage = {.options = {.lease_ms = LEASE_MS}};
+    start(&stage, lab, leave_child);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.left) == 1);
+    int64_t end_at_ms = atomic_load(&stage.lease_end_at_ms);
+    UNTIL(lab_get(lab, id).lease_end_at_ms > end_at_ms);
+    CHECK_EQ(PAWL_TASK_RUNNING, state_of(lab, id));
+    CHECK_EQ(0, kill((pid_t)atomic_load(&stage.child), SIGKILL));
+    CHECK_EQ(atomic_load(&stage.child), waitpid((pid_t)atomic_load(&stage.child), NULL, 0));
+    UNTIL(state_of(lab, id) == PAWL_TASK_COMPLETED);
+    CHECK_EQ(1, atomic_load(&stage.entered));
     stop(&stage);
 }
 
