@@ -121,7 +121,11 @@ enum {
 
     /* Signs of life are written now and then alone: a claim or an acknowledgement should not cost a row more. */
     PAWL_WORKER_SEEN_EVERY_MS = 60 * 1000,
+    PAWL_WORKER_RENEWED_EVERY_MS = 24 * 3600 * 1000,
     PAWL_CONSUMER_SEEN_EVERY_MS = 3600 * 1000,
+
+    /* Rows of workers that are gone, removed when a new one comes: so the table shrinks faster than it grows. */
+    PAWL_WORKERS_GONE_AT_ONCE = 8,
 
     /* How far beyond a gap that closes the acknowledged ones are counted at once; the rest is met by the next
      * acknowledgement, or by nobody's loss. */
@@ -158,6 +162,12 @@ enum {
 
 /* Ages by which things are removed: longer than this is never. */
 #define PAWL_RETAIN_MS_MAX (INT64_C(100) * 366 * 24 * 3600 * 1000)
+
+/* A worker that has not been seen for so long is gone, and its row with it: the longest lease that it may hold without a
+ * word, twice. */
+#define PAWL_WORKER_KEPT_MS (INT64_C(2) * PAWL_LEASE_MS_MAX)
+static_assert(PAWL_WORKER_KEPT_MS > INT64_C(1) * PAWL_LEASE_MS_MAX + PAWL_WORKER_RENEWED_EVERY_MS,
+              "nobody who may hold a lease is gone");
 
 /* Delays are capped so that now + delay can never overflow, whatever a caller asks. */
 #define PAWL_DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)

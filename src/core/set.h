@@ -32,6 +32,7 @@ enum pawl_look {
     PAWL_LOOK_EVENT,         /* number = position    struct pawl_event_row */
     PAWL_LOOK_ACK,           /* number = consumer key, after = position; int64_t, the position */
     PAWL_LOOK_IMPORT,        /* text = digest        struct pawl_import_row */
+    PAWL_LOOK_STARTED,       /* number = task, after = epoch; struct pawl_str, the id of whom it was given to */
     PAWL_LOOK_CURSOR_MIN,    /*                      struct pawl_consumer_row: the one with the lowest cursor */
     PAWL_LOOK_TOMBSTONE_ID,  /* text = id            struct pawl_tombstone_row */
     PAWL_LOOK_TOMBSTONE_KEY, /* text = idempotency   struct pawl_tombstone_row */
@@ -42,6 +43,7 @@ enum pawl_look {
     PAWL_LOOK_READY,         /* number = queue key   int64_t task keys, in order of claims; loads the tasks */
     PAWL_LOOK_DUE,           /* after = now          int64_t task keys, oldest due first; loads the tasks */
     PAWL_LOOK_CONTINUATIONS, /* number = 0: due, 1: ended; struct pawl_continuation_row, oldest first; loads each */
+    PAWL_LOOK_WORKERS_GONE,  /* after = instant      int64_t keys of workers not seen since, longest first; loads them */
     PAWL_LOOK_DEPENDENTS,    /* number = task, after = last task key seen; struct pawl_dependency_row by task key */
     PAWL_LOOK_DEPENDENCIES,  /* number = task        struct pawl_dependency_row */
     PAWL_LOOK_AWAITED,       /* text = id            struct pawl_dependency_row: those that wait for this id */

@@ -162,6 +162,11 @@ static enum pawl_code on_worker(void *self, const struct pawl_db_row *row, struc
     if (worker == NULL) return memory(load, err);
     warn_row(load, "worker", pawl_db_int64(row, 0), pawl_row_worker(row, load->set->arena, worker));
     (void)pawl_set_enter(load->set, PAWL_LOOK_WORKER, worker->key, worker); /* is_full remembers */
+    if (answer->list != NULL) {
+        int64_t *key = list_add(answer, sizeof *key);
+        if (key != NULL) *key = worker->key;
+        return memory(load, err);
+    }
     answer->row = answer->entry->look == PAWL_LOOK_WORKER ? (void *)worker : &worker->key;
     return memory(load, err);
 }
@@ -405,6 +410,10 @@ static struct question question_of(const struct pawl_entry *entry)
         return (struct question){PAWL_SQL_LOG_OLDEST, on_log, true, {number, limit}, 2};
     case PAWL_LOOK_DEAD:
         return (struct question){PAWL_SQL_TASKS_DEAD, on_task_listed, true, {after, limit}, 2};
+    case PAWL_LOOK_STARTED:
+        return (struct question){PAWL_SQL_EVENT_STARTED, on_payload, false, {number, after}, 2};
+    case PAWL_LOOK_WORKERS_GONE:
+        return (struct question){PAWL_SQL_WORKERS_GONE, on_worker, true, {after, limit}, 2};
     case PAWL_LOOK_CALENDAR:
         return (struct question){PAWL_SQL_TASKS_CALENDAR, on_task_listed, true, {after, limit}, 2};
     case PAWL_LOOK_TOMBSTONE_ID:

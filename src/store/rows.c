@@ -285,6 +285,7 @@ const char *pawl_row_late(const struct pawl_db_row *row, struct pawl_arena *aren
     out->kind = (enum pawl_outcome_kind)next_within(&reader, PAWL_OUTCOME_NONE, PAWL_OUTCOME_CANCEL,
                                                     "kind is none that is known");
     out->digest = next_int(&reader);
+    out->is_holders = next_bool(&reader);
     return reader.fault;
 }
 

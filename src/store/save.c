@@ -173,13 +173,16 @@ static enum pawl_code write_queue(struct pawl_db *db, const struct pawl_entry *e
         return pawl_db_change(db, PAWL_SQL_QUEUE_ADD, values, PAWL_COUNT_OF(values), true, err);
     }
     values[1] = values[0]; /* the name does not change */
-    return pawl_db_change(db, PAWL_SQL_QUEUE_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true, err);
+    return pawl_db_change(db, PAWL_SQL_QUEUE_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true,
+                          err);
 }
 
 static enum pawl_code write_worker(struct pawl_db *db, const struct pawl_entry *entry,
                                    struct pawl_error *err)
 {
     const struct pawl_worker_row *worker = entry->row;
+    struct pawl_value key = pawl_int(entry->number);
+    if (worker == NULL) return pawl_db_change(db, PAWL_SQL_WORKER_REMOVE, &key, 1, false, err);
     struct pawl_value values[] = {
         pawl_int(worker->key),
         pawl_text(worker->id),
@@ -311,6 +314,8 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
     case PAWL_LOOK_LOG_OLDEST:
     case PAWL_LOOK_DEAD:
     case PAWL_LOOK_CALENDAR:
+    case PAWL_LOOK_STARTED:
+    case PAWL_LOOK_WORKERS_GONE:
     case PAWL_LOOK_TOMBSTONE_ID:
     case PAWL_LOOK_TOMBSTONE_KEY:
     case PAWL_LOOK_TOMBSTONES:
@@ -364,8 +369,9 @@ static enum pawl_code write_late(struct pawl_db *db, const struct pawl_late_row 
                                  struct pawl_error *err)
 {
     struct pawl_value values[] = {
-        pawl_int(row->key),    pawl_int(row->task), pawl_int(row->epoch),  pawl_int(row->at_ms),
-        pawl_text(row->owner), pawl_int(row->kind), pawl_int(row->digest), pawl_text(row->body),
+        pawl_int(row->key),    pawl_int(row->task),   pawl_int(row->epoch),
+        pawl_int(row->at_ms),  pawl_text(row->owner), pawl_int(row->kind),
+        pawl_int(row->digest), pawl_text(row->body),  pawl_int(row->is_holders),
     };
     return pawl_db_change(db, PAWL_SQL_LATE_ADD, values, PAWL_COUNT_OF(values), true, err);
 }

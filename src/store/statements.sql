@@ -277,9 +277,28 @@ WHERE task = ?1
 ORDER BY key
 LIMIT ?2;
 
+-- name: EVENT_STARTED
+-- event_task. To whom a task was given under an epoch; 3 = STARTED.
+SELECT actor
+FROM event
+WHERE task = ?1 AND type = 3 AND epoch = ?2
+ORDER BY sequence
+LIMIT 1;
+
+-- name: WORKERS_GONE
+-- worker_seen, in its order; task_aside for each. Not those whose work still waits for a proof (4 = RECOVERY_PENDING).
+SELECT key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted
+FROM worker
+WHERE seen_at_ms < ?1
+  AND NOT EXISTS (SELECT 1
+                  FROM task
+                  WHERE task.state IN (3, 4, 6, 8) AND task.state = 4 AND task.owner = worker.key)
+ORDER BY seen_at_ms
+LIMIT ?2;
+
 -- name: LATE_OLDEST
 -- late_task, in its order.
-SELECT key, task, epoch, at_ms, owner, kind, digest
+SELECT key, task, epoch, at_ms, owner, kind, digest, is_holders
 FROM late
 WHERE task = ?1
 ORDER BY key
@@ -467,6 +486,10 @@ SET host = ?2, boot = ?3, pid = ?4, place = ?5, started_at_ms = ?6, seen_at_ms =
     granted = ?9
 WHERE key = ?1;
 
+-- name: WORKER_REMOVE
+-- worker, by its key.
+DELETE FROM worker WHERE key = ?1;
+
 -- name: PAYLOAD_PUT
 -- payload, by its key.
 -- many: 2 text
@@ -536,8 +559,8 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6);
 DELETE FROM log WHERE key = ?1;
 
 -- name: LATE_ADD
-INSERT INTO late (key, task, epoch, at_ms, owner, kind, digest, body)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+INSERT INTO late (key, task, epoch, at_ms, owner, kind, digest, body, is_holders)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
 
 -- name: LATE_REMOVE
 -- late, by its key.

@@ -172,12 +172,14 @@ static void *answer_of(struct desk *desk, const struct pawl_entry *entry)
     case PAWL_LOOK_LOG_OLDEST:
     case PAWL_LOOK_DEAD:
     case PAWL_LOOK_CALENDAR:
+    case PAWL_LOOK_WORKERS_GONE:
     case PAWL_LOOK_FINISHED:
     case PAWL_LOOK_TOMBSTONES:
         return rows_of(desk, NULL, 0, 1);
     case PAWL_LOOK_IMPORT:
     case PAWL_LOOK_IDEMPOTENCY:
     case PAWL_LOOK_PAYLOAD:
+    case PAWL_LOOK_STARTED:
     case PAWL_LOOK_CONSUMER:
     case PAWL_LOOK_CONTINUATION:
     case PAWL_LOOK_CHECKPOINT:

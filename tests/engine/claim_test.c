@@ -531,4 +531,44 @@ TEST_EACH_STORE(
     CHECK_EQ(1, lab_claim(lab, CLAIM(.worker_id = W)).count);
 }
 
+TEST_SQLITE("the rows of workers that have not been seen for 14 days go when new ones come, a few "
+            "at a time")
+{
+    enum { OLD = 20, DAY_MS = 24 * 3600 * 1000 };
+    lab_open(lab);
+    for (int i = 0; i < OLD; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "old-%d", i);
+        struct pawl_str id = lab_add(lab, NEW(.key = pawl_str_of(name)));
+        struct pawl_fence fence = lab_start(lab, id, name);
+        check_ok(lab,
+                 pawl_task_complete(lab->pawl, id, NO_TEXT, CHANGE(.fence = &fence), &lab->err));
+    }
+    /* one only renews, once in a lease of a week; one comes back */
+    struct pawl_str held = lab_add(lab, NEW());
+    struct pawl_claimed claimed =
+        lab_claim(lab, CLAIM(.worker_id = PAWL_STR("old-0"), .lease_ms = 7 * (int64_t)DAY_MS));
+    CHECK_EQ(1, claimed.count);
+    struct pawl_renewal renewal;
+    for (int day = 0; day < 15; day += 5) {
+        lab_pass(lab, 5 * (int64_t)DAY_MS);
+        check_ok(lab,
+                 pawl_lease_renew(lab->pawl, &claimed.grants[0].fence, 1, 0, &renewal, &lab->err));
+        CHECK_CODE(PAWL_OK, renewal.code);
+    }
+    CHECK_TEXT("20", lab_sql(lab, "SELECT count(*) FROM worker"));
+    lab_start(lab, lab_add(lab, NEW()), "new-1");
+    CHECK_TEXT("13", lab_sql(lab, "SELECT count(*) FROM worker")); /* 20 - 8 + 1 */
+    lab_start(lab, lab_add(lab, NEW()), "old-19");
+    CHECK_TEXT("13",
+               lab_sql(lab, "SELECT count(*) FROM worker")); /* it is known, and nobody goes */
+    lab_start(lab, lab_add(lab, NEW()), "old-1");            /* it was gone, and is new */
+    lab_start(lab, lab_add(lab, NEW()), "new-2");
+    CHECK_TEXT(
+        "new-1 new-2 old-0 old-1 old-19",
+        lab_sql(lab, "SELECT group_concat(id, ' ') FROM (SELECT id FROM worker ORDER BY id)"));
+    check_ok(lab, pawl_task_complete(lab->pawl, held, NO_TEXT,
+                                     CHANGE(.fence = &claimed.grants[0].fence), &lab->err));
+}
+
 TEST_MAIN()

@@ -703,4 +703,53 @@ TEST_EACH_STORE("a repeated outcome is OK even where an expected version came wi
     check_ok(lab, pawl_task_complete(lab->pawl, id, PAWL_STR("1"), change, &lab->err));
 }
 
+TEST_EACH_STORE(
+    "strangers cannot push out the late results of those who held the task, by whatever number")
+{
+    enum { HOLDERS = 3, STRANGERS = 40, KEPT = 8 };
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.retry = {.max_retries = 100}));
+    struct pawl_fence fences[HOLDERS];
+    for (int i = 0; i < HOLDERS; i++) {
+        fences[i] = lab_start(lab, id, i == 0 ? "first" : "other");
+        check_ok(lab, pawl_task_release(lab->pawl, id, 0, CHANGE(.fence = &fences[i]), &lab->err));
+    }
+    struct pawl_late_results late;
+    for (int i = 0; i < STRANGERS; i++) {
+        struct pawl_fence made_up = {id, PAWL_STR("stranger"), 1 + i % HOLDERS};
+        char result[32];
+        (void)snprintf(result, sizeof result, "%d", i);
+        CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_complete(lab->pawl, id, pawl_str_of(result),
+                                                          CHANGE(.fence = &made_up), &lab->err));
+        if (i != STRANGERS / 2) continue;
+        for (int n = 0; n < HOLDERS; n++) {
+            CHECK_REFUSED(PAWL_LEASE_LOST,
+                          pawl_task_complete(lab->pawl, id, PAWL_STR("\"mine\""),
+                                             CHANGE(.fence = &fences[n]), &lab->err));
+        }
+    }
+    check_ok(lab, pawl_task_late_results(lab->pawl, id, lab->keep, &late, &lab->err));
+    CHECK_EQ(KEPT, late.count);
+    int mine = 0;
+    for (size_t i = 0; i < late.count; i++)
+        mine += pawl_str_equal(PAWL_STR("\"mine\""), late.results[i].body);
+    CHECK_EQ(HOLDERS, mine);
+    /* holders push out strangers, then each other */
+    for (int i = 0; i < KEPT; i++) {
+        struct pawl_fence fence = fences[i % HOLDERS];
+        char result[32];
+        (void)snprintf(result, sizeof result, "\"%d\"", i);
+        CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_complete(lab->pawl, id, pawl_str_of(result),
+                                                          CHANGE(.fence = &fence), &lab->err));
+    }
+    struct pawl_fence stranger = {id, PAWL_STR("stranger"), 1};
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_complete(lab->pawl, id, PAWL_STR("999"),
+                                                      CHANGE(.fence = &stranger), &lab->err));
+    check_ok(lab, pawl_task_late_results(lab->pawl, id, lab->keep, &late, &lab->err));
+    CHECK_EQ(KEPT, late.count);
+    for (size_t i = 0; i < late.count; i++)
+        CHECK(!pawl_str_equal(PAWL_STR("stranger"), late.results[i].owner));
+    CHECK_STR("\"7\"", late.results[KEPT - 1].body);
+}
+
 TEST_MAIN()

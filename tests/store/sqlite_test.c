@@ -997,7 +997,7 @@ TEST("T-084 events, checkpoints, late results and log lines that cannot be read 
         "INSERT INTO event VALUES (1, 1, 1, 999, 0, 0, 0, 1, 0.0, 0, NULL, NULL, 0, NULL, NULL);"
         "INSERT INTO event VALUES (2, 1, 2, 1, 0, 0, 0, 1, 0.0, 0, NULL, NULL, 99, NULL, NULL);"
         "INSERT INTO checkpoint VALUES (5, 1, 99999999999, 0, 0, '{}');"
-        "INSERT INTO late VALUES (6, 1, 1, 1, 'w', 99, 1, 'x'), (7, 1, 1, 1, 'w', 1, 1, 'x');"
+        "INSERT INTO late VALUES (6, 1, 1, 1, 'w', 99, 1, 'x', 1), (7, 1, 1, 1, 'w', 1, 1, 'x', 1);"
         "INSERT INTO log VALUES (8, 1, 1, 1, -5, 'x'), (9, 1, 1, 1, 1, 'x');"
         "INSERT INTO dependency VALUES (1, -1, 4, NULL, 1), (1, 1, 4, NULL, 1)");
     lab_begin(&lab);

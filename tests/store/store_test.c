@@ -938,7 +938,7 @@ STORE_TEST("log lines and late results come oldest first, and go by key")
     for (int64_t key = 41; key >= 40; key--) {
         struct pawl_log_row line = {key, 3, 2, 500, key == 40 ? PAWL_STR("hello") : PAWL_STR("")};
         struct pawl_late_row late = {
-            key + 10, 3, 2, 500, PAWL_STR("w-1"), PAWL_OUTCOME_FAIL, -9, PAWL_STR("body")};
+            key + 10, 3, 2, 500, PAWL_STR("w-1"), PAWL_OUTCOME_FAIL, -9, PAWL_STR("body"), true};
         pawl_set_append(&lab->set, PAWL_APPEND_LOG, LAB_TAKE(lab, line));
         pawl_set_append(&lab->set, PAWL_APPEND_LATE, LAB_TAKE(lab, late));
     }

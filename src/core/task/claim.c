@@ -71,6 +71,24 @@ static void tell_grant(struct pawl_step *step, struct pawl_command *command,
     };
 }
 
+/* Who comes anew clears away some who are gone for good. They hold nothing: no lease is that long. */
+static void remove_gone(struct pawl_step *step)
+{
+    int64_t before_ms = step->now_ms - PAWL_WORKER_KEPT_MS;
+    struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_WORKERS_GONE, 0, none, before_ms,
+                                            PAWL_WORKERS_GONE_AT_ONCE);
+    if (list == NULL || !list->is_loaded) return;
+    const struct pawl_rows *rows = list->row;
+    for (size_t i = 0; i < rows->count; i++) {
+        int64_t key = ((const int64_t *)rows->rows)[i];
+        struct pawl_entry *entry = pawl_set_look(&step->set, PAWL_LOOK_WORKER, key, none, 0, 0);
+        const struct pawl_worker_row *worker = entry == NULL || !entry->is_loaded ? NULL : entry->row;
+        if (worker == NULL || worker->seen_at_ms >= before_ms) continue; /* it is back, in this very step */
+        pawl_set_know(&step->set, PAWL_LOOK_WORKER_ID, 0, worker->id, NULL);
+        pawl_set_put(&step->set, PAWL_LOOK_WORKER, key, none, 0, NULL);
+    }
+}
+
 /* The entry of the worker, made if it is its first claim; NULL while short or full. */
 static struct pawl_entry *need_worker(struct pawl_step *step, const struct pawl_command *command)
 {
@@ -81,6 +99,8 @@ static struct pawl_entry *need_worker(struct pawl_step *step, const struct pawl_
         struct pawl_entry *entry = pawl_set_look(&step->set, PAWL_LOOK_WORKER, key, none, 0, 0);
         return entry == NULL || !entry->is_loaded || entry->row == NULL ? NULL : entry;
     }
+    remove_gone(step);
+    if (step->set.is_short) return NULL;
     struct pawl_worker_row *worker = pawl_step_take(step, sizeof *worker);
     if (worker == NULL) return NULL;
     const struct pawl_worker_about *about = &command->ask.claim.about;
@@ -442,6 +462,16 @@ enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *comm
     return PAWL_OK;
 }
 
+/* A worker that only renews is there all the same. Its row has come with the fence, by its id. */
+static void sign_of_life(struct pawl_step *step, int64_t worker)
+{
+    struct pawl_entry *entry = pawl_set_look(&step->set, PAWL_LOOK_WORKER, worker, none, 0, 0);
+    if (entry == NULL || !entry->is_loaded || entry->row == NULL) return;
+    const struct pawl_worker_row *before = entry->row;
+    if (step->now_ms - before->seen_at_ms < PAWL_WORKER_RENEWED_EVERY_MS) return;
+    ((struct pawl_worker_row *)pawl_set_change(&step->set, entry))->seen_at_ms = step->now_ms;
+}
+
 /* *out has the code with which the task was found. */
 static void renew_one(struct pawl_step *step, const struct pawl_fence *fence, int64_t lease_ms,
                       struct pawl_entry *entry, struct pawl_renewal *out)
@@ -452,6 +482,7 @@ static void renew_one(struct pawl_step *step, const struct pawl_fence *fence, in
         *out = (struct pawl_renewal){.code = PAWL_LEASE_LOST};
         return;
     }
+    sign_of_life(step, before->owner);
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
     int64_t length_ms = lease_ms != 0 ? lease_ms : task->lease_ms;
     task->lease_end_at_ms = pawl_lease_end(step, task, length_ms);

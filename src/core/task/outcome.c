@@ -11,6 +11,7 @@
 #include "core/task/retry.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const struct pawl_str none = {0};
 
@@ -196,6 +197,19 @@ enum pawl_code pawl_rule_release(struct pawl_step *step, struct pawl_command *co
     return PAWL_OK;
 }
 
+/* Which of the kept ones goes for a new one: the oldest of a stranger, else the oldest. A stranger's takes the place of
+ * no holder's: false. */
+static bool late_victim(const struct pawl_rows *rows, bool is_holders, size_t *out)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        if (((const struct pawl_late_row *)rows->rows)[i].is_holders) continue;
+        *out = i;
+        return true;
+    }
+    *out = 0;
+    return is_holders;
+}
+
 enum pawl_code pawl_rule_late(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry;
@@ -214,6 +228,14 @@ enum pawl_code pawl_rule_late(struct pawl_step *step, struct pawl_command *comma
                        pawl_str_equal(kept->owner, command->fence.owner);
         if (is_same) return PAWL_OK;
     }
+    struct pawl_entry *given =
+        pawl_set_look(&step->set, PAWL_LOOK_STARTED, task->key, none, command->fence.epoch, 0);
+    if (given == NULL || !given->is_loaded) return PAWL_BUSY;
+    bool is_holders =
+        given->row != NULL && pawl_str_equal(*(const struct pawl_str *)given->row, command->fence.owner);
+    size_t victim = 0;
+    bool is_full = rows->count >= PAWL_LATE_RESULTS_KEPT;
+    if (is_full && !late_victim(rows, is_holders, &victim)) return PAWL_OK; /* a stranger: no room for him */
     /* The list grows with what this step keeps, so that a repeat in the same step is none either. */
     struct pawl_late_row *all = pawl_step_take(step, (rows->count + 1) * sizeof *all);
     struct pawl_rows *grown = pawl_step_take(step, sizeof *grown);
@@ -229,15 +251,17 @@ enum pawl_code pawl_rule_late(struct pawl_step *step, struct pawl_command *comma
         .kind = outcome.kind,
         .digest = digest,
         .body = pawl_utf8_cut_bytes(outcome.body, PAWL_LATE_RESULT_BYTES_MAX),
+        .is_holders = is_holders,
     };
     pawl_set_append(&step->set, PAWL_APPEND_LATE, late);
     *grown = (struct pawl_rows){.rows = all, .count = rows->count + 1};
-    if (grown->count > PAWL_LATE_RESULTS_KEPT) {
+    if (is_full) {
         int64_t *prune = pawl_step_take(step, sizeof *prune);
         if (prune == NULL) return PAWL_NO_MEMORY;
-        *prune = all[0].key;
+        *prune = all[victim].key;
         pawl_set_append(&step->set, PAWL_APPEND_LATE_PRUNE, prune);
-        *grown = (struct pawl_rows){.rows = all + 1, .count = grown->count - 1};
+        grown->count--;
+        memmove(&all[victim], &all[victim + 1], (grown->count - victim) * sizeof *all);
     }
     pawl_set_know(&step->set, PAWL_LOOK_LATE, task->key, none, grown);
     return PAWL_OK;

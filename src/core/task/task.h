@@ -113,7 +113,7 @@ struct pawl_worker_row {
     int64_t pid; /* for display only */
     struct pawl_str place; /* where the locks of its executions are; empty = it has had none */
     int64_t started_at_ms;
-    int64_t seen_at_ms; /* of its last claim that found something */
+    int64_t seen_at_ms; /* of its last claim that found something, or renewal; now and then */
     struct pawl_str request_id; /* of its newest claim */
     struct pawl_str granted;    /* that claim's grants: array of struct pawl_granted as bytes */
 };
@@ -190,6 +190,7 @@ struct pawl_late_row {
     enum pawl_outcome_kind kind;
     int64_t digest;
     struct pawl_str body;
+    bool is_holders; /* the owner had been given the task under this epoch; else he is a stranger */
 };
 
 /* Those that end, as a set of bits. */
