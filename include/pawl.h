@@ -190,7 +190,8 @@ PAWL_API bool pawl_task_state_is_terminal(enum pawl_task_state state);
 /* ---- Limits ------------------------------------------------------------------------------------------ */
 
 enum {
-    PAWL_TASK_ID_BYTES_MAX = 64,
+    PAWL_TASK_ID_BYTES_MAX = 64,         /* of an id that is chosen anew */
+    PAWL_TASK_ID_STORED_BYTES_MAX = 128, /* of one that an import has kept: room for any task's id */
     PAWL_QUEUE_NAME_BYTES_MAX = 64,
     PAWL_WORKER_ID_BYTES_MAX = 128,
     PAWL_KEY_BYTES_MAX = 256, /* idempotency keys and request ids */

@@ -265,7 +265,7 @@ static enum pawl_code find_member(struct pawl_str name, size_t count, struct paw
         *out = (int32_t)number;
         return PAWL_OK;
     }
-    bool is_id = name.len > 0 && name.len <= 2 * PAWL_TASK_ID_BYTES_MAX;
+    bool is_id = name.len > 0 && name.len <= PAWL_TASK_ID_STORED_BYTES_MAX;
     for (size_t i = 0; is_id && i < name.len; i++) is_id = is_id_char(name.ptr[i], i == 0);
     if (!is_id) return pawl_error_set(err, PAWL_INVALID, "depends_on: not an id");
     void **slot = pawl_map_at(ids, 0, 0, name);

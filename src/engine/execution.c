@@ -11,7 +11,7 @@
 
 struct pawl_execution {
     struct pawl_place place;
-    char task_id[PAWL_TASK_ID_BYTES_MAX];
+    char task_id[PAWL_TASK_ID_STORED_BYTES_MAX];
     size_t task_id_len;
     int64_t epoch;
     int fd; /* -1: we have let go */
@@ -42,9 +42,9 @@ enum pawl_code pawl_execution_begin(struct pawl *pawl, const struct pawl_fence *
     if (pawl == NULL || fence == NULL || out == NULL) {
         return pawl_error_set(err, PAWL_MISUSE, "pawl, fence and out are needed");
     }
-    if (fence->task_id.len == 0 || fence->task_id.len > PAWL_TASK_ID_BYTES_MAX) {
+    if (fence->task_id.len == 0 || fence->task_id.len > PAWL_TASK_ID_STORED_BYTES_MAX) {
         return pawl_error_set(err, PAWL_INVALID, "task_id: has %zu bytes, not 1 to %d",
-                              fence->task_id.len, PAWL_TASK_ID_BYTES_MAX);
+                              fence->task_id.len, PAWL_TASK_ID_STORED_BYTES_MAX);
     }
     struct pawl_execution *execution = calloc(1, sizeof *execution);
     if (execution == NULL) return pawl_error_set(err, PAWL_NO_MEMORY, "no memory for an execution");

@@ -15,8 +15,9 @@
 #include <unistd.h>
 
 enum {
-    /* <id, each byte at most three characters>.<epoch> */
-    NAME_BYTES_MAX = 3 * PAWL_TASK_ID_BYTES_MAX + 1 + 20,
+    /* <id>.<epoch>, which any file system takes: all that an id may hold is plain. What comes from
+     * outside and is no id has three characters for each other byte. */
+    NAME_BYTES_MAX = 3 * PAWL_TASK_ID_STORED_BYTES_MAX + 1 + 20,
     TAKES_MAX = 16, /* a file that is removed under us each time */
 };
 static const char id_name[] = "place";
@@ -31,13 +32,13 @@ static enum pawl_code io_error(struct pawl_error *err, const char *what, const c
 static bool is_plain(char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || byte == '-' || byte == '_';
+           (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' || byte == '.' || byte == ':';
 }
 
 static void make_name(struct pawl_str task_id, int64_t epoch, char out[NAME_BYTES_MAX + 1])
 {
     size_t len = 0;
-    for (size_t i = 0; i < task_id.len && i < PAWL_TASK_ID_BYTES_MAX; i++) {
+    for (size_t i = 0; i < task_id.len && i < PAWL_TASK_ID_STORED_BYTES_MAX; i++) {
         char byte = task_id.ptr[i];
         if (is_plain(byte)) {
             out[len++] = byte;

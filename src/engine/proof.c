@@ -17,7 +17,7 @@ static const struct pawl_str none = {0};
 struct awaited { /* its lock was held when we looked */
     int64_t task;
     int64_t epoch;
-    char id[PAWL_TASK_ID_BYTES_MAX];
+    char id[PAWL_TASK_ID_STORED_BYTES_MAX];
     size_t id_len;
 };
 
@@ -72,7 +72,8 @@ static void await(struct pawl_proof *proof, int64_t task, int64_t epoch, struct 
         if (proof->awaited[i].task == task && proof->awaited[i].epoch == epoch) return;
     }
     /* one too many is looked at when it is due again */
-    if (proof->awaited_count == PAWL_PROOFS_AWAITED_MAX || id.len > PAWL_TASK_ID_BYTES_MAX) return;
+    if (proof->awaited_count == PAWL_PROOFS_AWAITED_MAX || id.len > PAWL_TASK_ID_STORED_BYTES_MAX)
+        return;
     struct awaited *awaited = &proof->awaited[proof->awaited_count++];
     *awaited = (struct awaited){.task = task, .epoch = epoch, .id_len = id.len};
     memcpy(awaited->id, id.ptr, id.len);

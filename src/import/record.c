@@ -16,7 +16,6 @@
 #include <stdio.h>
 
 enum {
-    ID_BYTES_MAX = 2 * PAWL_TASK_ID_BYTES_MAX, /* a new id has half as many; what was there stays */
     SENTENCE_BYTES_MAX = 511,
     QUOTED_POINTS = 40,
 };
@@ -181,8 +180,8 @@ static void take_id(struct pawl_decoding *decoding, const struct pawl_old_record
                     struct pawl_import_task *out)
 {
     const struct pawl_old_value *value = value_at(record, PAWL_OLD_ID);
-    bool is_good =
-        value->kind == PAWL_OLD_TEXT && value->text.len > 0 && value->text.len <= ID_BYTES_MAX;
+    bool is_good = value->kind == PAWL_OLD_TEXT && value->text.len > 0 &&
+                   value->text.len <= PAWL_TASK_ID_STORED_BYTES_MAX;
     for (size_t i = 0; is_good && i < value->text.len; i++) {
         char c = value->text.ptr[i];
         bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -194,7 +193,7 @@ static void take_id(struct pawl_decoding *decoding, const struct pawl_old_record
     } else if (!is_good) {
         pawl_decoding_refuse(decoding,
                              "id: is not 1 to %d letters, digits and . _ - after a letter or digit",
-                             ID_BYTES_MAX);
+                             PAWL_TASK_ID_STORED_BYTES_MAX);
     } else {
         decoding->task = value->text;
         out->id = value->text;
@@ -379,8 +378,8 @@ static void take_dependencies(struct pawl_decoding *decoding, const struct pawl_
     for (const struct pawl_json *at = pawl_json_first(root); ids != NULL && at != NULL;
          at = pawl_json_next(at)) {
         struct pawl_str id;
-        bool is_id =
-            pawl_json_text(at, decoding->keep, &id) && id.len > 0 && id.len <= ID_BYTES_MAX;
+        bool is_id = pawl_json_text(at, decoding->keep, &id) && id.len > 0 &&
+                     id.len <= PAWL_TASK_ID_STORED_BYTES_MAX;
         if (!is_id) {
             pawl_decoding_refuse(decoding, "depends_on: %.*s is no id",
                                  PAWL_STR_ARG(quoted(at->raw)));

@@ -51,7 +51,7 @@ static int32_t take_number(struct pawl_supervisor *supervisor)
 bool pawl_item_take(struct pawl_supervisor *supervisor, struct pawl_work *work,
                     const struct pawl_grant *grant, int64_t asked_boot_ms, bool has_slot)
 {
-    pawl_assert(grant->fence.task_id.len <= PAWL_TASK_ID_BYTES_MAX);
+    pawl_assert(grant->fence.task_id.len <= PAWL_TASK_ID_STORED_BYTES_MAX);
     int32_t number = take_number(supervisor);
     if (number < 0) return false;
     struct pawl_item *item = &supervisor->items[number];

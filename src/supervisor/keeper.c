@@ -26,7 +26,7 @@ struct held {
     bool has_news; /* and is in the list of those that have */
     uint64_t
         serial; /* grows with each hold: an answer about the one before is not taken for this */
-    char task_id[PAWL_TASK_ID_BYTES_MAX];
+    char task_id[PAWL_TASK_ID_STORED_BYTES_MAX];
     size_t task_id_len;
     int64_t epoch;
     int64_t attempt_end_boot_ms;
@@ -39,7 +39,7 @@ struct held {
 struct question {
     int32_t slot;
     uint64_t serial;
-    char task_id[PAWL_TASK_ID_BYTES_MAX];
+    char task_id[PAWL_TASK_ID_STORED_BYTES_MAX];
 };
 
 struct pawl_keeper {
@@ -293,7 +293,7 @@ void pawl_keeper_hold(struct pawl_keeper *keeper, int32_t slot, const struct paw
                       int64_t lease_ms, int64_t asked_boot_ms, int64_t attempt_end_boot_ms)
 {
     pawl_assert(slot >= 0 && slot < keeper->slot_count);
-    pawl_assert(fence->task_id.len <= PAWL_TASK_ID_BYTES_MAX);
+    pawl_assert(fence->task_id.len <= PAWL_TASK_ID_STORED_BYTES_MAX);
     pthread_mutex_lock(&keeper->mutex);
     struct held *held = &keeper->held[slot];
     pawl_assert(!held->is_held);

@@ -65,7 +65,7 @@ struct pawl_item { /* one work in hand */
     int64_t token;
     enum pawl_stop_reason reason;
     size_t task_id_len;
-    char task_id[PAWL_TASK_ID_BYTES_MAX];
+    char task_id[PAWL_TASK_ID_STORED_BYTES_MAX];
     int64_t epoch;
     int64_t asked_boot_ms;
     int64_t timeout_at_boot_ms; /* INT64_MAX = never */
@@ -157,7 +157,7 @@ struct pawl_told {
     enum pawl_stop_reason reason;
     bool is_uncontained; /* the news is this, not the reason */
     size_t task_id_len;
-    char task_id[PAWL_TASK_ID_BYTES_MAX];
+    char task_id[PAWL_TASK_ID_STORED_BYTES_MAX];
     int64_t epoch;
 };
 

@@ -15,8 +15,8 @@
 enum { PAWL_LEFTOVERS_TOLD_MAX = 64 };
 
 struct pawl_leftover {
-    char id_variable[16 + PAWL_TASK_ID_BYTES_MAX]; /* PAWL_TASK_ID=… */
-    char epoch_variable[16 + 20];                  /* PAWL_EPOCH=… */
+    char id_variable[16 + PAWL_TASK_ID_STORED_BYTES_MAX]; /* PAWL_TASK_ID=… */
+    char epoch_variable[16 + 20];                         /* PAWL_EPOCH=… */
     dev_t lock_device;
     ino_t lock_inode;
     pid_t told[PAWL_LEFTOVERS_TOLD_MAX]; /* have got SIGTERM: a second one often means "at once" */

@@ -30,6 +30,18 @@ imports()
 }
 test_that "T-029 a JSON store is imported, is left as it was, and a second import of it is refused" imports
 
+long_ids()
+{
+    local long
+    long=a$(printf '.%.0s' {1..126})
+    echo "{\"1\": {\"id\": \"${long}1\", \"status\": \"QUEUED\"}, \"2\": {\"id\": \"${long}2\", \"status\": \"QUEUED\"}}" >old.json
+    run import old.json; exits 0
+    add --id after --depends-on "${long}1"
+    work -- true
+    state "${long}1" COMPLETED; state "${long}2" COMPLETED; state after COMPLETED
+}
+test_that "imported ids of 128 bytes are worked on as any other" long_ids
+
 trial()
 {
     old

@@ -192,6 +192,29 @@ TEST_EACH_STORE(
     CHECK(task.created_at_ms > 0 && task.created_at_ms == task.updated_at_ms);
 }
 
+TEST_EACH_STORE("ids that differ only in their 128th byte are held by two executions at once")
+{
+    char text[1024];
+    char id[2][PAWL_TASK_ID_STORED_BYTES_MAX + 1];
+    struct pawl_execution *executions[2];
+    for (size_t i = 0; i < PAWL_COUNT_OF(id); i++) {
+        memset(id[i], '.', PAWL_TASK_ID_STORED_BYTES_MAX);
+        id[i][0] = 'a';
+        id[i][PAWL_TASK_ID_STORED_BYTES_MAX - 1] = (char)('1' + i);
+        id[i][PAWL_TASK_ID_STORED_BYTES_MAX] = '\0';
+    }
+    (void)snprintf(text, sizeof text,
+                   "{\"1\":{\"id\":\"%s\",\"status\":\"QUEUED\"},"
+                   "\"2\":{\"id\":\"%s\",\"status\":\"QUEUED\"}}",
+                   id[0], id[1]);
+    import_json(lab, text);
+    for (size_t i = 0; i < PAWL_COUNT_OF(id); i++) {
+        struct pawl_fence fence = lab_start(lab, pawl_str_of(id[i]), "w");
+        CHECK_OK(pawl_execution_begin(lab->pawl, &fence, &executions[i], &lab->err), &lab->err);
+    }
+    for (size_t i = 0; i < PAWL_COUNT_OF(id); i++) pawl_execution_close(executions[i]);
+}
+
 TEST_EACH_STORE(
     "T-105 D-15 D-16 D-48 junk, offset-less and Z timestamps have their documented values")
 {
