@@ -127,8 +127,7 @@ enum {
     /* Rows of workers that are gone, removed when a new one comes: so the table shrinks faster than it grows. */
     PAWL_WORKERS_GONE_AT_ONCE = 8,
 
-    /* How far beyond a gap that closes the acknowledged ones are counted at once; the rest is met by the next
-     * acknowledgement, or by nobody's loss. */
+    /* How many events a cursor passes at once when a gap closes; the next acknowledgement goes on from there. */
     PAWL_ACKNOWLEDGED_LOOKS_MAX = 64,
 
     PAWL_EVENTS_KEPT = 256,     /* of a task that lives on */

@@ -55,6 +55,7 @@ enum pawl_look {
                                 loads the tasks */
     PAWL_LOOK_FINISHED,      /* number = at_ms, after = task key   struct pawl_finished: those that ended after that
                                 place, oldest first */
+    PAWL_LOOK_EVENTS,        /* number = position    int64_t positions of the events after it, in order */
     PAWL_LOOK_TOMBSTONES,    /*                      struct pawl_tombstone_row, in the order of keys */
 };
 

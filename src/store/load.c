@@ -264,6 +264,16 @@ static enum pawl_code on_number(void *self, const struct pawl_db_row *row, struc
     return memory(answer->load, err);
 }
 
+static enum pawl_code on_number_listed(void *self, const struct pawl_db_row *row,
+                                       struct pawl_error *err)
+{
+    struct answer *answer = self;
+    int64_t *number = list_add(answer, sizeof *number);
+    answer->read_count++;
+    if (number != NULL) *number = pawl_db_int64(row, 0);
+    return memory(answer->load, err);
+}
+
 static enum pawl_code on_import(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
     struct answer *answer = self;
@@ -378,6 +388,8 @@ static struct question question_of(const struct pawl_entry *entry)
         return (struct question){PAWL_SQL_CHECKPOINT_LATEST, on_checkpoint, false, {number}, 1};
     case PAWL_LOOK_EVENT:
         return (struct question){PAWL_SQL_EVENT_BY_POSITION, on_event, false, {number}, 1};
+    case PAWL_LOOK_EVENTS:
+        return (struct question){PAWL_SQL_READ_EVENTS, on_number_listed, true, {number, limit}, 2};
     case PAWL_LOOK_ACK:
         return (struct question){
             PAWL_SQL_ACKNOWLEDGEMENT_GET, on_number, false, {number, after}, 2};

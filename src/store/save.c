@@ -302,6 +302,7 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
     case PAWL_LOOK_WORKER_ID:
     case PAWL_LOOK_CHECKPOINT:
     case PAWL_LOOK_EVENT:
+    case PAWL_LOOK_EVENTS:
     case PAWL_LOOK_ACK:
     case PAWL_LOOK_CURSOR_MIN:
     case PAWL_LOOK_READY:

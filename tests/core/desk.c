@@ -174,6 +174,7 @@ static void *answer_of(struct desk *desk, const struct pawl_entry *entry)
     case PAWL_LOOK_CALENDAR:
     case PAWL_LOOK_WORKERS_GONE:
     case PAWL_LOOK_FINISHED:
+    case PAWL_LOOK_EVENTS:
     case PAWL_LOOK_TOMBSTONES:
         return rows_of(desk, NULL, 0, 1);
     case PAWL_LOOK_IMPORT:

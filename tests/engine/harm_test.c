@@ -1,6 +1,8 @@
 /* What is too much, or cannot be read, harms nobody else. */
 #include "stores.h"
 
+#include "core/limits.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,6 +128,73 @@ TEST_EACH_STORE("acknowledging one by one, in any order, moves the cursor as far
                                             &lab->err));
     CHECK(!is_first);
     CHECK_TEXT("3", lab_sql(lab, "SELECT cursor FROM consumer"));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM acknowledgement"));
+}
+
+/* As retention and a restore leave it: from 1 to 9 there is nothing, nor for a million after 11. */
+static void make_gaps(struct lab *lab)
+{
+    for (int i = 0; i < 14; i++) (void)lab_add(lab, NEW(.hold = true));
+    (void)lab_sql(lab, "DELETE FROM event WHERE position < 10");
+    (void)lab_sql(lab, "UPDATE event SET position = position + 1048576 WHERE position > 11");
+    (void)lab_sql(lab, "UPDATE head SET position = position + 1048576");
+}
+
+TEST_EACH_STORE("E9 a new consumer begins at the oldest event, and acknowledging passes positions "
+                "without one")
+{
+    struct pawl_events events;
+    bool is_first = false;
+    lab_open(lab);
+    make_gaps(lab);
+    check_ok(lab, pawl_consumer_read(lab->pawl, PAWL_STR("c"), 10, 0, lab->keep, &events, &lab->err));
+    CHECK_EQ(5, events.count);
+    CHECK_TEXT("9", lab_sql(lab, "SELECT cursor FROM consumer"));
+    for (size_t i = 0; i < events.count; i++) {
+        check_ok(lab, pawl_consumer_acknowledge(lab->pawl, PAWL_STR("c"), events.events[i].id, &is_first,
+                                                &lab->err));
+        CHECK(is_first);
+    }
+    CHECK_TEXT("1048590", lab_sql(lab, "SELECT cursor FROM consumer"));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM acknowledgement"));
+}
+
+TEST_EACH_STORE("a consumer opened where no event is left begins after the newest there was")
+{
+    struct pawl_events events;
+    lab_open(lab);
+    (void)lab_add(lab, NEW(.hold = true));
+    (void)lab_sql(lab, "DELETE FROM event");
+    check_ok(lab, pawl_consumer_read(lab->pawl, PAWL_STR("c"), 10, 0, lab->keep, &events, &lab->err));
+    CHECK_EQ(0, events.count);
+    CHECK_TEXT("1", lab_sql(lab, "SELECT cursor FROM consumer"));
+    (void)lab_add(lab, NEW(.hold = true));
+    check_ok(lab, pawl_consumer_read(lab->pawl, PAWL_STR("c"), 10, 0, lab->keep, &events, &lab->err));
+    CHECK_EQ(1, events.count);
+}
+
+TEST_EACH_STORE("a gap that closes before more events than are passed at once is made up for by the next "
+                "acknowledgements")
+{
+    enum { EVENTS = 2 * PAWL_ACKNOWLEDGED_LOOKS_MAX + 2 };
+    struct pawl_events events;
+    bool is_first = false;
+    lab_open(lab);
+    for (int i = 0; i < EVENTS; i++) (void)lab_add(lab, NEW(.hold = true));
+    check_ok(lab, pawl_consumer_read(lab->pawl, PAWL_STR("c"), EVENTS, 0, lab->keep, &events, &lab->err));
+    for (int i = EVENTS - 2; i >= 0; i--) {
+        check_ok(lab, pawl_consumer_acknowledge(lab->pawl, PAWL_STR("c"), events.events[i].id, &is_first,
+                                                &lab->err));
+    }
+    CHECK_EQ(PAWL_ACKNOWLEDGED_LOOKS_MAX, strtol(lab_sql(lab, "SELECT cursor FROM consumer"), NULL, 10));
+    check_ok(lab, pawl_consumer_acknowledge(lab->pawl, PAWL_STR("c"), events.events[EVENTS - 1].id, &is_first,
+                                            &lab->err));
+    CHECK(is_first);
+    (void)lab_add(lab, NEW(.hold = true));
+    check_ok(lab, pawl_consumer_read(lab->pawl, PAWL_STR("c"), EVENTS, 0, lab->keep, &events, &lab->err));
+    check_ok(lab, pawl_consumer_acknowledge(lab->pawl, PAWL_STR("c"), events.events[0].id, &is_first,
+                                            &lab->err));
+    CHECK_EQ(EVENTS + 1, strtol(lab_sql(lab, "SELECT cursor FROM consumer"), NULL, 10));
     CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM acknowledgement"));
 }
 

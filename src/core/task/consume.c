@@ -18,10 +18,17 @@ enum pawl_code pawl_rule_consumer_open(struct pawl_step *step, struct pawl_comma
     struct pawl_str name = command->ask.acknowledge.consumer;
     struct pawl_entry *entry = consumer_entry(step, name);
     if (entry == NULL || entry->row != NULL) return PAWL_OK;
+    struct pawl_entry *oldest = pawl_set_look(&step->set, PAWL_LOOK_EVENTS, 0, none, 0, 1);
+    if (oldest == NULL || !oldest->is_loaded) return PAWL_BUSY;
+    const struct pawl_rows *events = oldest->row;
+    bool is_any = events->count > 0;
     struct pawl_consumer_row *consumer = pawl_step_take(step, sizeof *consumer);
     if (consumer == NULL) return PAWL_NO_MEMORY;
     *consumer = (struct pawl_consumer_row){
-        .key = pawl_step_key(step), .name = name, .cursor = 0, .seen_at_ms = step->now_ms};
+        .key = pawl_step_key(step),
+        .name = name,
+        .cursor = is_any ? ((const int64_t *)events->rows)[0] - 1 : step->head_position,
+        .seen_at_ms = step->now_ms};
     pawl_set_put(&step->set, PAWL_LOOK_CONSUMER, 0, name, 0, consumer);
     return PAWL_OK;
 }
@@ -32,18 +39,34 @@ static enum pawl_code no_such_consumer(struct pawl_command *command)
                           PAWL_STR_ARG(command->ask.acknowledge.consumer));
 }
 
-/* Up to where all is acknowledged without a gap, from this position on. */
-static int64_t acknowledged_through(struct pawl_step *step, int64_t consumer, int64_t position)
+static bool is_acknowledged(struct pawl_step *step, int64_t consumer, int64_t position)
 {
-    for (int64_t next = position + 1; next <= position + PAWL_ACKNOWLEDGED_LOOKS_MAX; next++) {
-        (void)pawl_set_look(&step->set, PAWL_LOOK_ACK, consumer, none, next, 0);
+    struct pawl_entry *known = pawl_set_look(&step->set, PAWL_LOOK_ACK, consumer, none, position, 0);
+    return known != NULL && known->is_loaded && known->row != NULL;
+}
+
+/* Up to where every event that there is after the cursor is acknowledged, with `position` counting as such.
+ * Positions without an event are passed: retention and restores leave them. May be short. */
+static int64_t acknowledged_through(struct pawl_step *step, const struct pawl_consumer_row *consumer,
+                                    int64_t position)
+{
+    int64_t through = consumer->cursor;
+    struct pawl_entry *list = pawl_set_look(&step->set, PAWL_LOOK_EVENTS, consumer->cursor, none, 0,
+                                            PAWL_ACKNOWLEDGED_LOOKS_MAX);
+    if (list == NULL || !list->is_loaded) return through;
+    const struct pawl_rows *rows = list->row;
+    const int64_t *events = rows->rows;
+    /* of most that come out of order the first event says all */
+    if (rows->count == 0) return through;
+    bool is_first = events[0] == position || is_acknowledged(step, consumer->key, events[0]);
+    if (step->set.is_short || !is_first) return through;
+    for (size_t i = 0; i < rows->count; i++) (void)is_acknowledged(step, consumer->key, events[i]);
+    if (step->set.is_short) return through;
+    for (size_t i = 0; i < rows->count; i++) {
+        if (events[i] != position && !is_acknowledged(step, consumer->key, events[i])) break;
+        through = events[i];
     }
-    if (step->set.is_short) return position;
-    for (int64_t next = position + 1; next <= position + PAWL_ACKNOWLEDGED_LOOKS_MAX; next++) {
-        struct pawl_entry *known = pawl_set_look(&step->set, PAWL_LOOK_ACK, consumer, none, next, 0);
-        if (known == NULL || known->row == NULL) return next - 1;
-    }
-    return position + PAWL_ACKNOWLEDGED_LOOKS_MAX;
+    return through;
 }
 
 /* The cursor takes the place of the acknowledgements up to it. */
@@ -84,11 +107,10 @@ enum pawl_code pawl_rule_acknowledge(struct pawl_step *step, struct pawl_command
     if (((const struct pawl_event_row *)event->row)->at_ms != command->ask.acknowledge.at_ms) {
         return PAWL_OK; /* an id that only looks like one of ours */
     }
-    if (position == consumer->cursor + 1) {
-        int64_t through = acknowledged_through(step, consumer->key, position);
-        if (step->set.is_short) return PAWL_BUSY;
-        move_cursor(step, entry, through);
-    } else {
+    int64_t through = acknowledged_through(step, consumer, position);
+    if (step->set.is_short) return PAWL_BUSY;
+    if (through > consumer->cursor) move_cursor(step, entry, through);
+    if (through < position) {
         struct pawl_ack *ack = pawl_step_take(step, sizeof *ack);
         if (ack == NULL) return PAWL_NO_MEMORY;
         *ack = (struct pawl_ack){consumer->key, position};
