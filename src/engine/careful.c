@@ -135,12 +135,19 @@ enum pawl_mark pawl_careful_mark(struct pawl_careful *careful, char kind, int64_
 {
     char digit = '0'; /* how many it has killed */
     (void)snprintf(careful->mark, sizeof careful->mark, "trying-%s-%c%" PRId64, careful->store_id, kind, key);
-    int fd = openat(careful->folder_fd, careful->mark, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0) return PAWL_MARK_MADE; /* a full disk is no reason to stand still */
-    if (pawl_ofd_lock(fd, 0, 0, false) != 0) {
-        (void)close(fd);
-        return PAWL_MARK_HELD;
-    }
+    int fd;
+    bool is_named;
+    do { /* whoever tried it before us may be taking the file away this moment: its count is no count of ours */
+        fd = openat(careful->folder_fd, careful->mark, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd < 0) return PAWL_MARK_MADE; /* a full disk is no reason to stand still */
+        if (pawl_ofd_lock(fd, 0, 0, false) != 0) {
+            (void)close(fd);
+            return PAWL_MARK_HELD;
+        }
+        struct stat held;
+        is_named = fstat(fd, &held) != 0 || held.st_nlink > 0;
+        if (!is_named) (void)close(fd);
+    } while (!is_named);
     careful->mark_fd = fd;
     if (pread(fd, &digit, 1, 0) == 1 && digit >= '0' + PAWL_CAREFUL_DEATHS) return PAWL_MARK_SPENT;
     digit++;
