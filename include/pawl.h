@@ -411,8 +411,9 @@ struct pawl_claim {
     int64_t lease_ms;              /* 0 = the queue's, else the handle's */
     int64_t wait_ms;               /* how long to wait for the first one; 0 = not at all */
     struct pawl_str request_id;    /* a repeated claim with the same id gives the same grants */
-    bool is_supervised;            /* the work will be done under pawl_execution_begin: a lease that ends comes
-                                      back only when the execution is proved to have stopped */
+    bool is_supervised;            /* the work will be done under pawl_execution_begin: on the machine of its
+                                      worker a lease that has ended comes back only when the execution is proved
+                                      to have stopped; elsewhere its end is all that can be known */
 };
 #define PAWL_CLAIM_INIT PAWL_INIT_OF(struct pawl_claim)
 

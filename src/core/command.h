@@ -138,7 +138,7 @@ struct pawl_command {
     int64_t expected_version;
     struct pawl_str actor;
     struct pawl_str reason;
-    bool is_overruling; /* RESOLVE: whether or not its work is seen to go on; the caller's thread looks */
+    bool is_forced; /* RESOLVE: whether or not its work is seen to go on; the caller's thread looks */
 
     union {
         struct {

@@ -63,7 +63,7 @@ static enum pawl_code begin_change(struct pawl *pawl, struct pawl_request *reque
     command->actor = said.actor;
     command->reason = said.reason;
     request->continuing = said.continuing;
-    command->is_overruling = said.is_forced;
+    command->is_forced = said.is_forced;
     return PAWL_OK;
 }
 
@@ -187,7 +187,7 @@ static enum pawl_code name_place(struct pawl *pawl, struct pawl_request *request
     }
     enum pawl_code code = pawl_engine_enter(pawl, err);
     if (code != PAWL_OK) return code;
-    code = pawl_place_open(place, pawl_engine_db_path(pawl), pawl->env, true, err);
+    code = pawl_place_open(place, &pawl->locks, true, err);
     pawl_engine_leave(pawl);
     about->place = pawl_str_of(place->id);
     return code;
@@ -383,8 +383,9 @@ static enum pawl_code refuse_alive(struct pawl *pawl, struct pawl_str task_id, s
     enum pawl_code code = pawl_arena_open(&scratch, 0);
     if (code != PAWL_OK) return pawl_error_set(err, code, "no memory to look at the task");
     code = pawl_task_get(pawl, task_id, false, scratch, &task, err);
-    bool is_lost = code == PAWL_OK && task.state == PAWL_TASK_RECOVERY_PENDING && task.is_supervised;
-    if (is_lost && pawl_proof_find(pawl_engine_db_path(pawl), pawl->env, task.id, task.epoch) == PAWL_FINDING_ALIVE) {
+    /* RUNNING too: its lease may have ended with nobody to fence it before this very call */
+    bool has_lock = code == PAWL_OK && task.is_supervised;
+    if (has_lock && pawl_proof_find(&pawl->locks, task.id, task.epoch) == PAWL_FINDING_ALIVE) {
         code = pawl_error_set(err, PAWL_LEASE_ACTIVE,
                               "the work of task %.*s goes on: its lock is held; wait for it, stop it, or force this",
                               PAWL_STR_ARG(task.id));
@@ -401,7 +402,7 @@ enum pawl_code pawl_task_resolve(struct pawl *pawl, struct pawl_str task_id,
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_RESOLVE, task_id, change, err);
     request.command.ask.resolve.outcome = outcome;
     request.command.ask.resolve.text = text;
-    bool needs_proof = outcome == PAWL_TASK_QUEUED && !request.command.is_overruling;
+    bool needs_proof = outcome == PAWL_TASK_QUEUED && !request.command.is_forced;
     if (code == PAWL_OK && needs_proof) code = refuse_alive(pawl, task_id, err);
     return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
 }

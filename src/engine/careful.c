@@ -21,10 +21,9 @@ enum {
 };
 
 struct pawl_careful {
-    struct pawl_str db_path;
+    const struct pawl_locks *locks;
     const struct pawl_env *env;
     struct pawl_place place;
-    char store_id[PAWL_UUID_BYTES_MAX + 1];
     int folder_fd; /* -1: there is no careful mode */
     bool has_begun;
     int64_t until_boot_ms; /* careful so long */
@@ -34,12 +33,12 @@ struct pawl_careful {
     int mark_fd; /* -1: nothing is marked */
 };
 
-struct pawl_careful *pawl_careful_open(struct pawl_str db_path, const struct pawl_env *env)
+struct pawl_careful *pawl_careful_open(const struct pawl_locks *locks)
 {
     struct pawl_careful *careful = calloc(1, sizeof *careful);
     if (careful == NULL) return NULL;
     *careful = (struct pawl_careful){
-        .db_path = db_path, .env = env, .folder_fd = -1, .sign_fd = -1, .mark_fd = -1};
+        .locks = locks, .env = locks->env, .folder_fd = -1, .sign_fd = -1, .mark_fd = -1};
     return careful;
 }
 
@@ -64,7 +63,7 @@ static bool leave_sign(struct pawl_careful *careful, int64_t now_boot_ms)
     char id[PAWL_UUID_BYTES_MAX + 1];
     uint64_t random_high = env->random(env->self);
     pawl_uuid_make(env->wall_ms(env->self), random_high, env->random(env->self), id);
-    (void)snprintf(careful->sign, sizeof careful->sign, "engine-%s-%s", careful->store_id, id);
+    (void)snprintf(careful->sign, sizeof careful->sign, "engine-%s-%s", careful->locks->store_id, id);
     int len = snprintf(text, sizeof text, "%.*s %" PRId64, PAWL_STR_ARG(env->boot_id), now_boot_ms);
     careful->sign_fd =
         openat(careful->folder_fd, careful->sign, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -84,12 +83,12 @@ static int64_t began_boot_ms(const struct pawl_careful *careful, int fd)
     return pawl_str_equal(pawl_str_of(boot_id), careful->env->boot_id) ? at_boot_ms : INT64_MIN;
 }
 
-/* How many have died within the last minute; those who died before are forgotten. */
+/* How many have died lately; those who began long before are forgotten. */
 static int count_dead(const struct pawl_careful *careful, int64_t now_boot_ms)
 {
     char prefix[NAME_BYTES_MAX + 1];
     int count = 0;
-    int prefix_len = snprintf(prefix, sizeof prefix, "engine-%s-", careful->store_id);
+    int prefix_len = snprintf(prefix, sizeof prefix, "engine-%s-", careful->locks->store_id);
     DIR *folder = opendir(careful->place.folder);
     if (folder == NULL) return 0;
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
@@ -108,12 +107,11 @@ static int count_dead(const struct pawl_careful *careful, int64_t now_boot_ms)
     return count;
 }
 
-static void begin(struct pawl_careful *careful, struct pawl_str store_id, int64_t now_boot_ms)
+static void begin(struct pawl_careful *careful, int64_t now_boot_ms)
 {
-    bool fits = store_id.len < sizeof careful->store_id && careful->env->boot_id.len > 0;
-    if (!fits) return;
-    memcpy(careful->store_id, store_id.ptr, store_id.len);
-    if (pawl_place_open(&careful->place, careful->db_path, careful->env, true, NULL) != PAWL_OK) return;
+    if (careful->env->boot_id.len == 0) return;
+    if (pawl_place_open(&careful->place, careful->locks, true, NULL) != PAWL_OK) return;
+    pawl_place_sweep(&careful->place);
     careful->folder_fd = open(careful->place.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (careful->folder_fd < 0) return;
     bool is_dying = count_dead(careful, now_boot_ms) >= PAWL_CAREFUL_DEATHS;
@@ -121,10 +119,10 @@ static void begin(struct pawl_careful *careful, struct pawl_str store_id, int64_
     if (is_dying) careful->until_boot_ms = now_boot_ms + PAWL_CAREFUL_MS;
 }
 
-bool pawl_careful_begin(struct pawl_careful *careful, struct pawl_str store_id)
+bool pawl_careful_begin(struct pawl_careful *careful)
 {
     int64_t now_boot_ms = careful->env->boot_ms(careful->env->self);
-    if (!careful->has_begun) begin(careful, store_id, now_boot_ms);
+    if (!careful->has_begun) begin(careful, now_boot_ms);
     careful->has_begun = true;
     return now_boot_ms < careful->until_boot_ms;
 }
@@ -134,7 +132,8 @@ bool pawl_careful_begin(struct pawl_careful *careful, struct pawl_str store_id)
 enum pawl_mark pawl_careful_mark(struct pawl_careful *careful, char kind, int64_t key)
 {
     char digit = '0'; /* how many it has killed */
-    (void)snprintf(careful->mark, sizeof careful->mark, "trying-%s-%c%" PRId64, careful->store_id, kind, key);
+    if (careful->mark_fd >= 0) return PAWL_MARK_MADE;
+    (void)snprintf(careful->mark, sizeof careful->mark, "trying-%s-%c%" PRId64, careful->locks->store_id, kind, key);
     int fd;
     bool is_named;
     do { /* whoever tried it before us may be taking the file away this moment: its count is no count of ours */

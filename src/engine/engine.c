@@ -477,6 +477,7 @@ enum pawl_code pawl_step(struct pawl *pawl, int64_t *next_at_boot_ms, struct paw
         return misuse_in_hook(err);
     }
     if (pawl->turn != NULL) pawl_turn_settle(pawl->turn);
+    pawl_proof_look_again(pawl->proof);
     if (pawl->turn == NULL) (void)pawl_store_bell_drain(pawl->store); /* pawl_wait_fd is quiet again */
     run_driven(pawl);
     int64_t at = step_again_at(pawl);
@@ -485,11 +486,6 @@ enum pawl_code pawl_step(struct pawl *pawl, int64_t *next_at_boot_ms, struct paw
     pawl_engine_leave(pawl);
     if (next_at_boot_ms != NULL) *next_at_boot_ms = at;
     return PAWL_OK;
-}
-
-struct pawl_str pawl_engine_db_path(const struct pawl *pawl)
-{
-    return pawl_store_is_postgres(pawl->store) ? (struct pawl_str){0} : pawl_store_path(pawl->store);
 }
 
 int pawl_wait_fd(struct pawl *pawl)
@@ -535,6 +531,21 @@ static enum pawl_code check_options(const struct pawl_options *options, struct p
     return PAWL_OK;
 }
 
+/* A copy: the store's own path goes with its connection, which may be opened anew. */
+static enum pawl_code name_locks(struct pawl *pawl, struct pawl_error *err)
+{
+    struct pawl_locks *locks = &pawl->locks;
+    struct pawl_str path = pawl_store_is_postgres(pawl->store) ? (struct pawl_str){0} : pawl_store_path(pawl->store);
+    struct pawl_str id = pawl_store_id(pawl->store);
+    if (path.len > PAWL_PLACE_PATH_BYTES_MAX || id.len > PAWL_UUID_BYTES_MAX) {
+        return pawl_error_set(err, PAWL_IO, "the path of the store is too long");
+    }
+    if (path.len > 0) memcpy(locks->db_path, path.ptr, path.len);
+    if (id.len > 0) memcpy(locks->store_id, id.ptr, id.len);
+    locks->env = pawl->env;
+    return PAWL_OK;
+}
+
 static enum pawl_code open_parts(struct pawl *pawl, const struct pawl_options *options,
                                  struct pawl_error *err)
 {
@@ -556,10 +567,15 @@ static enum pawl_code open_parts(struct pawl *pawl, const struct pawl_options *o
                               err);
     }
     if (code == PAWL_OK) {
-        pawl->proof = pawl_proof_open(pawl_engine_db_path(pawl), pawl->env);
+        code = name_locks(pawl, err);
+    }
+    if (code == PAWL_OK) {
+        pawl->proof = pawl_proof_open(&pawl->locks);
         bool is_real = pawl->env == &pawl->real.env;
-        if (is_real) pawl->careful = pawl_careful_open(pawl_engine_db_path(pawl), pawl->env);
-        if (pawl->proof == NULL || (is_real && pawl->careful == NULL)) code = pawl_error_set(err, PAWL_NO_MEMORY, "no memory to open a store");
+        if (is_real) pawl->careful = pawl_careful_open(&pawl->locks);
+        if (pawl->proof == NULL || (is_real && pawl->careful == NULL)) {
+            code = pawl_error_set(err, PAWL_NO_MEMORY, "no memory to open a store");
+        }
     }
     if (code == PAWL_OK && options->listener_count > 0) {
         code = pawl_listening_open(&pawl->listening, options->listeners, options->listener_count,

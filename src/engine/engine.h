@@ -93,6 +93,7 @@ struct pawl {
     /* the engine's own */
     struct pawl_store *store;
     struct pawl_turn *turn;        /* NULL on PostgreSQL */
+    struct pawl_locks locks;       /* of its store */
     struct pawl_proof *proof;
     struct pawl_careful *careful;  /* NULL in a world of tests */
     struct pawl_arena *arena;      /* the step's */
@@ -123,9 +124,6 @@ struct pawl {
     pthread_mutex_t read_lock;
     struct pawl_reader *reader;    /* opened at the first read */
 };
-
-/* SQLite: path of the file; else empty. */
-struct pawl_str pawl_engine_db_path(const struct pawl *pawl);
 
 /* Hands a checked command over and waits for its answer: its code, with *err filled. */
 enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err);

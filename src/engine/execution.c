@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 struct pawl_execution {
+    struct pawl_locks locks; /* a copy: it may outlive the handle */
     struct pawl_place place;
     char task_id[PAWL_TASK_ID_STORED_BYTES_MAX];
     size_t task_id_len;
@@ -52,8 +53,12 @@ enum pawl_code pawl_execution_begin(struct pawl *pawl, const struct pawl_fence *
     execution->epoch = fence->epoch;
     execution->task_id_len = fence->task_id.len;
     memcpy(execution->task_id, fence->task_id.ptr, fence->task_id.len);
-    enum pawl_code code =
-        pawl_place_open(&execution->place, pawl_engine_db_path(pawl), pawl->env, true, err);
+    enum pawl_code code = pawl_engine_enter(pawl, err);
+    if (code == PAWL_OK) {
+        execution->locks = pawl->locks;
+        code = pawl_place_open(&execution->place, &execution->locks, true, err);
+        pawl_engine_leave(pawl);
+    }
     if (code == PAWL_OK) {
         code =
             pawl_place_take(&execution->place, fence->task_id, fence->epoch, &execution->fd, err);

@@ -141,7 +141,10 @@ static enum pawl_code refuse_executions(struct pawl_str path, const struct pawl_
                                         struct pawl_error *err)
 {
     struct pawl_place place;
-    enum pawl_code code = pawl_place_open(&place, path, env, false, err);
+    struct pawl_locks locks = {.env = env};
+    if (path.len > PAWL_PLACE_PATH_BYTES_MAX) return pawl_error_set(err, PAWL_IO, "the path of the store is too long");
+    memcpy(locks.db_path, path.ptr, path.len);
+    enum pawl_code code = pawl_place_open(&place, &locks, false, err);
     if (code != PAWL_OK || !pawl_place_is_busy(&place)) return code;
     return pawl_error_set(
         err, PAWL_BUSY,

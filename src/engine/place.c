@@ -1,13 +1,15 @@
 #include "engine/place.h"
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/str.h"
-#include "base/uuid.h"
+#include "core/limits.h"
 #include "engine/ofd.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +17,8 @@
 #include <unistd.h>
 
 enum {
-    /* <id>.<epoch>, which any file system takes: all that an id may hold is plain. What comes from
-     * outside and is no id has three characters for each other byte. */
-    NAME_BYTES_MAX = 3 * PAWL_TASK_ID_STORED_BYTES_MAX + 1 + 20,
+    SHOWN_BYTES_MAX = 40,                               /* of a task's id, for people */
+    NAME_BYTES_MAX = SHOWN_BYTES_MAX + 1 + 32 + 1 + 20, /* <id>.<digest>.<epoch> */
     TAKES_MAX = 16, /* a file that is removed under us each time */
 };
 static const char id_name[] = "place";
@@ -32,21 +33,29 @@ static enum pawl_code io_error(struct pawl_error *err, const char *what, const c
 static bool is_plain(char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' || byte == '.' || byte == ':';
+           (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' || byte == ':';
 }
 
-static void make_name(struct pawl_str task_id, int64_t epoch, char out[NAME_BYTES_MAX + 1])
+static void make_name(const struct pawl_place *place, struct pawl_str task_id, int64_t epoch,
+                      char out[NAME_BYTES_MAX + 1])
 {
-    size_t len = 0;
-    for (size_t i = 0; i < task_id.len && i < PAWL_TASK_ID_STORED_BYTES_MAX; i++) {
-        char byte = task_id.ptr[i];
-        if (is_plain(byte)) {
-            out[len++] = byte;
-        } else {
-            len += (size_t)snprintf(out + len, 4, "%%%02x", (unsigned)(unsigned char)byte);
-        }
+    /* Fixed keys: every process has to come to the same name. */
+    static const uint64_t keys[2][2] = {{UINT64_C(0x7061776c2d6c6f63), UINT64_C(0x6b732d6f6e65)},
+                                        {UINT64_C(0x7061776c2d6c6f63), UINT64_C(0x6b732d74776f)}};
+    uint64_t digest[2];
+    for (int i = 0; i < 2; i++) {
+        struct pawl_hasher hasher;
+        pawl_hasher_init(&hasher, keys[i]);
+        pawl_hasher_add(&hasher, pawl_str_of(place->locks->store_id));
+        pawl_hasher_add(&hasher, task_id);
+        digest[i] = pawl_hasher_end(&hasher);
     }
-    (void)snprintf(out + len, NAME_BYTES_MAX + 1 - len, ".%lld", (long long)epoch);
+    size_t len = 0;
+    for (; len < task_id.len && len < SHOWN_BYTES_MAX; len++) {
+        out[len] = is_plain(task_id.ptr[len]) ? task_id.ptr[len] : '_';
+    }
+    (void)snprintf(out + len, NAME_BYTES_MAX + 1 - len, ".%016" PRIx64 "%016" PRIx64 ".%" PRId64,
+                   digest[0], digest[1], epoch);
 }
 
 static bool make_path(const struct pawl_place *place, const char *name, char *out, size_t room)
@@ -55,39 +64,47 @@ static bool make_path(const struct pawl_place *place, const char *name, char *ou
     return len > 0 && (size_t)len < room;
 }
 
-static bool make_folder_name(struct pawl_place *place, struct pawl_str db_path)
+static enum pawl_code name_folder(struct pawl_place *place, struct pawl_error *err)
 {
+    const char *db_path = place->locks->db_path;
     const char *own = getenv("PAWL_LOCKS");
     char *out = place->folder;
     int len;
-    if (db_path.len > 0) {
-        len = snprintf(out, sizeof place->folder, "%.*s-locks", PAWL_STR_ARG(db_path));
-    } else if (own != NULL && own[0] == '/') {
+    if (db_path[0] != '\0') {
+        len = snprintf(out, sizeof place->folder, "%s-locks", db_path);
+    } else if (own != NULL && own[0] != '\0') {
+        if (own[0] != '/') {
+            return pawl_error_set(err, PAWL_IO, "PAWL_LOCKS: `%s` is not an absolute path", own);
+        }
         len = snprintf(out, sizeof place->folder, "%s", own);
     } else {
         bool has_run = access("/run/lock", W_OK | X_OK) == 0;
         len = snprintf(out, sizeof place->folder, "%s/pawl-%ld", has_run ? "/run/lock" : "/tmp",
                        (long)geteuid());
     }
-    return len > 0 && (size_t)len < sizeof place->folder;
+    if (len > 0 && (size_t)len < sizeof place->folder) return PAWL_OK;
+    return pawl_error_set(err, PAWL_IO, "the name of the folder for locks is too long");
 }
 
 /* ---- The id of the folder ---- */
 
-/* In a folder that others may write to, ours must be ours. */
+/* Beside a database its folder is as safe as that is. Where others may make one in our name, ours
+ * must be ours. */
 static enum pawl_code make_folder(const struct pawl_place *place, struct pawl_error *err)
 {
     struct stat found;
     if (mkdir(place->folder, 0700) != 0 && errno != EEXIST)
         return io_error(err, "make", place->folder);
     if (lstat(place->folder, &found) != 0) return io_error(err, "look at", place->folder);
-    bool is_ours = S_ISDIR(found.st_mode) && (found.st_uid == geteuid() || geteuid() == 0) &&
-                   (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    bool is_beside = place->locks->db_path[0] != '\0';
+    bool is_ours = S_ISDIR(found.st_mode) && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+                   (found.st_uid == geteuid() || (is_beside && geteuid() == 0));
     if (is_ours) return PAWL_OK;
-    return pawl_error_set(err, PAWL_IO, "%s is not a folder of this user alone", place->folder);
+    return pawl_error_set(err, PAWL_IO, "%s is not a folder of this user alone%s", place->folder,
+                          is_beside ? "" : "; PAWL_LOCKS may name another");
 }
 
-/* Fills *id with what the file holds; empty if there is none, or nothing of use in it. */
+/* What the file holds, cut to what may be an id. An empty one if there is no file. */
 static enum pawl_code read_id(const char *path, char id[PAWL_UUID_BYTES_MAX + 1],
                               struct pawl_error *err)
 {
@@ -98,14 +115,17 @@ static enum pawl_code read_id(const char *path, char id[PAWL_UUID_BYTES_MAX + 1]
     ssize_t got = read(fd, id, PAWL_UUID_BYTES_MAX);
     (void)close(fd); /* nothing was written */
     if (got < 0) return io_error(err, "read", path);
-    id[got == PAWL_UUID_BYTES_MAX ? got : 0] = '\0';
-    return PAWL_OK;
+    id[got] = '\0';
+    if (pawl_uuid_is(pawl_str_of(id))) return PAWL_OK;
+    return pawl_error_set(err, PAWL_CORRUPT, "%s holds no id", path);
 }
 
 /* Makes the file with its text in it, unless somebody else was faster: it is never seen half
- * written. */
-static enum pawl_code make_id(const char *path, const struct pawl_env *env, struct pawl_error *err)
+ * written, not even after a power cut. One that is of no use is replaced. */
+static enum pawl_code make_id(const struct pawl_place *place, const char *path, bool replaces,
+                              struct pawl_error *err)
 {
+    const struct pawl_env *env = place->locks->env;
     char id[PAWL_UUID_BYTES_MAX + 1];
     char made[PAWL_PLACE_PATH_BYTES_MAX + 64];
     uint64_t random_high = env->random(env->self);
@@ -115,35 +135,36 @@ static enum pawl_code make_id(const char *path, const struct pawl_env *env, stru
         return pawl_error_set(err, PAWL_IO, "%s: is too long", path);
     int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return io_error(err, "make", made);
-    bool is_written = write(fd, id, PAWL_UUID_BYTES_MAX) == PAWL_UUID_BYTES_MAX;
+    bool is_written = write(fd, id, PAWL_UUID_BYTES_MAX) == PAWL_UUID_BYTES_MAX && fsync(fd) == 0;
     is_written = close(fd) == 0 && is_written;
-    enum pawl_code code = PAWL_OK;
-    if (!is_written || (link(made, path) != 0 && errno != EEXIST))
-        code = io_error(err, "write", path);
+    bool is_there = is_written &&
+                    (replaces ? rename(made, path) == 0 : link(made, path) == 0 || errno == EEXIST);
+    enum pawl_code code = is_there ? PAWL_OK : io_error(err, "write", path);
     (void)unlink(made);
     return code;
 }
 
-enum pawl_code pawl_place_open(struct pawl_place *place, struct pawl_str db_path,
-                               const struct pawl_env *env, bool may_make, struct pawl_error *err)
+enum pawl_code pawl_place_open(struct pawl_place *place, const struct pawl_locks *locks,
+                               bool may_make, struct pawl_error *err)
 {
     char path[PAWL_PLACE_PATH_BYTES_MAX + 64];
     char id[PAWL_UUID_BYTES_MAX + 1];
+    place->locks = locks;
     place->id[0] = '\0';
-    if (!make_folder_name(place, db_path) || !make_path(place, id_name, path, sizeof path)) {
-        return pawl_error_set(err, PAWL_IO, "the name of the folder for locks is too long");
+    enum pawl_code code = name_folder(place, err);
+    if (code == PAWL_OK && !make_path(place, id_name, path, sizeof path)) {
+        code = pawl_error_set(err, PAWL_IO, "the name of the folder for locks is too long");
     }
-    enum pawl_code code = may_make ? make_folder(place, err) : PAWL_OK;
-    if (code == PAWL_OK) code = read_id(path, id, err);
-    if (code == PAWL_OK && id[0] == '\0' && may_make) {
-        code = make_id(path, env, err);
+    if (code == PAWL_OK && may_make) code = make_folder(place, err);
+    if (code != PAWL_OK) return code;
+    code = read_id(path, id, err);
+    bool is_missing = code == PAWL_OK && id[0] == '\0';
+    if (may_make && (is_missing || code == PAWL_CORRUPT)) {
+        code = make_id(place, path, !is_missing, err);
         if (code == PAWL_OK) code = read_id(path, id, err);
-        if (code == PAWL_OK && id[0] == '\0') {
-            code = pawl_error_set(err, PAWL_IO, "%s holds no id; remove it", path);
-        }
     }
-    if (code != PAWL_OK || id[0] == '\0') return code;
-    (void)snprintf(place->id, sizeof place->id, "%s@%.*s", id, PAWL_STR_ARG(env->boot_id));
+    if (code != PAWL_OK || id[0] == '\0') return code == PAWL_CORRUPT ? PAWL_IO : code;
+    (void)snprintf(place->id, sizeof place->id, "%s@%.*s", id, PAWL_STR_ARG(locks->env->boot_id));
     return PAWL_OK;
 }
 
@@ -163,7 +184,7 @@ enum pawl_code pawl_place_take(const struct pawl_place *place, struct pawl_str t
 {
     char name[NAME_BYTES_MAX + 1];
     char path[PAWL_PLACE_PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
-    make_name(task_id, epoch, name);
+    make_name(place, task_id, epoch, name);
     if (!make_path(place, name, path, sizeof path)) {
         return pawl_error_set(err, PAWL_IO, "%s: is too long a name", place->folder);
     }
@@ -204,7 +225,7 @@ enum pawl_finding pawl_place_find(const struct pawl_place *place, struct pawl_st
 {
     char name[NAME_BYTES_MAX + 1];
     char path[PAWL_PLACE_PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
-    make_name(task_id, epoch, name);
+    make_name(place, task_id, epoch, name);
     if (!make_path(place, name, path, sizeof path)) {
         (void)pawl_error_set(err, PAWL_IO, "%s: is too long a name", place->folder);
         return PAWL_FINDING_UNKNOWN;
@@ -236,4 +257,25 @@ bool pawl_place_is_busy(const struct pawl_place *place)
     }
     (void)closedir(folder);
     return is_busy;
+}
+
+void pawl_place_sweep(const struct pawl_place *place)
+{
+    DIR *folder = opendir(place->folder);
+    int left = PAWL_LOCKS_SWEPT_MAX;
+    if (folder == NULL) return;
+    for (struct dirent *entry; left > 0 && (entry = readdir(folder)) != NULL;) {
+        /* Names of ours have two dots; signs, marks and the id have none, and nothing else is our
+         * business. */
+        const char *first = strchr(entry->d_name, '.');
+        if (first == NULL || first == entry->d_name || strchr(first + 1, '.') == NULL) continue;
+        int fd =
+            openat(dirfd(folder), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        if (fd < 0) continue;
+        bool is_free = find_holder(fd, entry->d_name, NULL) == PAWL_FINDING_STOPPED;
+        (void)close(fd); /* nothing was written */
+        if (is_free) (void)unlinkat(dirfd(folder), entry->d_name, 0);
+        left--;
+    }
+    (void)closedir(folder);
 }

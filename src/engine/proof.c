@@ -22,8 +22,8 @@ struct awaited { /* its lock was held when we looked */
 };
 
 struct pawl_proof {
+    const struct pawl_locks *locks;
     const struct pawl_env *env;
-    struct pawl_str db_path;
     struct pawl_place place; /* as of the last look */
     struct pawl_found *found;
     size_t found_count;
@@ -33,12 +33,12 @@ struct pawl_proof {
     int watch_fd;
 };
 
-struct pawl_proof *pawl_proof_open(struct pawl_str db_path, const struct pawl_env *env)
+struct pawl_proof *pawl_proof_open(const struct pawl_locks *locks)
 {
     struct pawl_proof *proof = calloc(1, sizeof *proof);
     if (proof == NULL) return NULL;
-    proof->env = env;
-    proof->db_path = db_path;
+    proof->locks = locks;
+    proof->env = locks->env;
     proof->watch_fd = -1;
     return proof;
 }
@@ -100,11 +100,17 @@ static void watch_no_more(struct pawl_proof *proof)
 
 /* ---- Looking ---- */
 
-static bool is_own_place(const struct pawl_proof *proof, const struct pawl_worker_row *owner)
+static struct pawl_str own_place(const struct pawl_proof *proof)
 {
-    struct pawl_str own =
-        proof->env->find_execution != NULL ? proof->env->place : pawl_str_of(proof->place.id);
-    return own.len > 0 && pawl_str_equal(own, owner->place);
+    return proof->env->find_execution != NULL ? proof->env->place : pawl_str_of(proof->place.id);
+}
+
+/* A place of this machine as it runs now, though not ours: another user's, or another PAWL_LOCKS.
+ */
+static bool is_on_this_boot(const struct pawl_proof *proof, const struct pawl_worker_row *owner)
+{
+    return pawl_str_equal(owner->host, proof->env->host_id) &&
+           pawl_str_equal(owner->boot, proof->env->boot_id);
 }
 
 static enum pawl_finding find(struct pawl_proof *proof, struct pawl_str id, int64_t epoch,
@@ -116,40 +122,58 @@ static enum pawl_finding find(struct pawl_proof *proof, struct pawl_str id, int6
     return pawl_place_find(&proof->place, id, epoch, err);
 }
 
-enum pawl_finding pawl_proof_find(struct pawl_str db_path, const struct pawl_env *env,
-                                  struct pawl_str task_id, int64_t epoch)
+enum pawl_finding pawl_proof_find(const struct pawl_locks *locks, struct pawl_str task_id,
+                                  int64_t epoch)
 {
+    const struct pawl_env *env = locks->env;
     struct pawl_place place;
     if (env->find_execution != NULL) return env->find_execution(env->self, task_id, epoch);
-    if (pawl_place_open(&place, db_path, env, false, NULL) != PAWL_OK) return PAWL_FINDING_UNKNOWN;
+    if (pawl_place_open(&place, locks, false, NULL) != PAWL_OK) return PAWL_FINDING_UNKNOWN;
     return pawl_place_find(&place, task_id, epoch, NULL);
 }
 
-static void look_at(struct pawl_proof *proof, const struct pawl_task_row *task,
-                    const struct pawl_worker_row *owner)
+/* What the looks come to; fills the note unless the work has stopped. fault: the place cannot be
+ * read. */
+static enum pawl_finding judge(struct pawl_proof *proof, const struct pawl_task_row *task,
+                               const struct pawl_worker_row *owner, const struct pawl_error *fault,
+                               char *note, size_t room)
 {
-    struct pawl_found found = {
-        .task = task->key, .epoch = task->epoch, .finding = PAWL_FINDING_UNKNOWN};
     struct pawl_error err = {0};
     if (owner == NULL) {
-        (void)snprintf(found.note, sizeof found.note,
+        (void)snprintf(note, room,
                        "nobody is known to hold it, so nothing can be proved; resolve it");
-        keep(proof, &found);
-        return;
+        return PAWL_FINDING_UNKNOWN;
     }
-    /* across places nothing is ever proved: the end of the lease is all there is */
-    found.finding = PAWL_FINDING_STOPPED;
-    if (is_own_place(proof, owner)) found.finding = find(proof, task->id, task->epoch, &err);
-    if (found.finding == PAWL_FINDING_ALIVE) {
-        await(proof, task->key, task->epoch, task->id);
-        (void)snprintf(found.note, sizeof found.note,
+    bool is_own = own_place(proof).len > 0 && pawl_str_equal(own_place(proof), owner->place);
+    /* across machines nothing is ever proved: the end of the lease is all there is */
+    if (!is_own && !is_on_this_boot(proof, owner)) return PAWL_FINDING_STOPPED;
+    enum pawl_finding finding = PAWL_FINDING_UNKNOWN;
+    if (fault->code != PAWL_OK) {
+        err = *fault;
+    } else if (is_own) {
+        finding = find(proof, task->id, task->epoch, &err);
+    } else {
+        (void)pawl_error_set(
+            &err, PAWL_IO,
+            "its lock is kept in another place of this machine, by another user or PAWL_LOCKS");
+    }
+    if (finding == PAWL_FINDING_ALIVE) {
+        (void)snprintf(note, room,
                        "its work goes on: worker %.*s has lost it, and its lock is still held (pid "
                        "was %" PRId64 ")",
                        PAWL_STR_ARG(owner->id), owner->pid);
-    } else if (found.finding == PAWL_FINDING_UNKNOWN) {
-        (void)snprintf(found.note, sizeof found.note,
-                       "whether its work has stopped cannot be told: %.300s", err.text);
+    } else if (finding == PAWL_FINDING_UNKNOWN) {
+        (void)snprintf(note, room, "whether its work has stopped cannot be told: %.300s", err.text);
     }
+    return finding;
+}
+
+static void look_at(struct pawl_proof *proof, const struct pawl_task_row *task,
+                    const struct pawl_worker_row *owner, const struct pawl_error *fault)
+{
+    struct pawl_found found = {.task = task->key, .epoch = task->epoch};
+    found.finding = judge(proof, task, owner, fault, found.note, sizeof found.note);
+    if (found.finding == PAWL_FINDING_ALIVE) await(proof, task->key, task->epoch, task->id);
     keep(proof, &found);
 }
 
@@ -164,6 +188,7 @@ static const struct pawl_worker_row *owner_of(struct pawl_step *step,
 void pawl_proof_look(struct pawl_proof *proof, struct pawl_step *step)
 {
     bool is_ready = false;
+    struct pawl_error fault = {0}; /* the place cannot be read */
     for (size_t i = 0; i < pawl_map_count(&step->set.entries); i++) {
         const struct pawl_map_entry *slot = pawl_map_entry(&step->set.entries, i);
         const struct pawl_entry *entry = slot->value;
@@ -172,11 +197,10 @@ void pawl_proof_look(struct pawl_proof *proof, struct pawl_step *step)
         if (!task->wants_proof || task->state != PAWL_TASK_RECOVERY_PENDING) continue;
         if (!is_ready && proof->env->find_execution == NULL) {
             is_ready = true;
-            if (pawl_place_open(&proof->place, proof->db_path, proof->env, false, NULL) != PAWL_OK)
-                return;
+            (void)pawl_place_open(&proof->place, proof->locks, false, &fault);
             if (proof->place.id[0] != '\0') watch(proof);
         }
-        look_at(proof, task, owner_of(step, task));
+        look_at(proof, task, owner_of(step, task), &fault);
     }
     watch_no_more(proof);
 }

@@ -7,6 +7,7 @@
 #define PAWL_ENGINE_PROOF_H
 
 #include "core/step.h"
+#include "engine/place.h"
 
 struct pawl_proof;
 
@@ -19,13 +20,12 @@ struct pawl_found {
     char note[PAWL_PROOF_NOTE_BYTES_MAX + 1];
 };
 
-/* env and db_path (empty on PostgreSQL) are borrowed until close. Returns NULL without memory. */
-struct pawl_proof *pawl_proof_open(struct pawl_str db_path, const struct pawl_env *env);
+/* locks is borrowed until close. Returns NULL without memory. */
+struct pawl_proof *pawl_proof_open(const struct pawl_locks *locks);
 void pawl_proof_close(struct pawl_proof *proof); /* takes NULL */
 
 /* Looks for one, on any thread. */
-enum pawl_finding pawl_proof_find(struct pawl_str db_path, const struct pawl_env *env,
-                                  struct pawl_str task_id, int64_t epoch);
+enum pawl_finding pawl_proof_find(const struct pawl_locks *locks, struct pawl_str task_id, int64_t epoch);
 
 /* After a commit: looks for all tasks of the step that want it. */
 void pawl_proof_look(struct pawl_proof *proof, struct pawl_step *step);
@@ -38,6 +38,7 @@ void pawl_proof_settle(struct pawl_proof *proof, int64_t task);
 /* Readable when a lock that is waited for may have been let go; -1 while none is. Then look again.
  */
 int pawl_proof_fd(const struct pawl_proof *proof);
+/* Nothing while no lock is waited for. */
 void pawl_proof_look_again(struct pawl_proof *proof);
 
 #endif

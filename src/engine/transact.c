@@ -23,6 +23,14 @@
 
 static const struct pawl_str none = {0};
 
+/* Pieces of the engine's own work, as their marks name them (careful.h). */
+enum own {
+    OWN_DUE = 't',
+    OWN_FINDING = 'r', /* apart: a look succeeds before its finding is applied */
+    OWN_CONTINUATION = 'c',
+    OWN_RETENTION = 'g',
+};
+
 /* What a command of this step has caused, until the commit makes it so. */
 struct caused_here {
     struct caused_here *next;
@@ -67,18 +75,6 @@ static struct pawl_request *own_request(struct transaction *t, enum pawl_command
     return request;
 }
 
-/* Rows that were loaded and turn out to be due come first, whoever loaded them. */
-static void schedule_due(struct transaction *t)
-{
-    struct pawl_append *loaded = &t->step.set.loaded_tasks;
-    for (size_t i = 0; i < loaded->count; i++) {
-        const struct pawl_entry *entry = ((struct pawl_entry *const *)loaded->items)[i];
-        const struct pawl_task_row *task = entry->row;
-        if (task == NULL || task->due_at_ms == 0 || task->due_at_ms > t->head.now_ms) continue;
-        (void)own_request(t, PAWL_COMMAND_DUE, task->key);
-    }
-    loaded->count = 0;
-}
 
 static bool is_own_continuation(const struct pawl *pawl, int64_t key)
 {
@@ -97,10 +93,16 @@ static void schedule_continuation(struct transaction *t, int64_t key, bool is_ow
 }
 
 /* It has killed its process too often: it is not met again. */
-static void set_aside(struct transaction *t, char kind, int64_t key)
+static void set_aside(struct transaction *t, enum own kind, int64_t key)
 {
-    const char *table = kind == 't' ? "task" : "continuation";
+    const char *table = kind == OWN_CONTINUATION ? "continuation" : "task";
     struct pawl_error err = {0};
+    if (kind == OWN_RETENTION) { /* no row of its own: this handle does without */
+        t->pawl->retain_ms = 0;
+        pawl_log_write(&t->pawl->log, PAWL_LOG_ERROR, "retention.off",
+                       PAWL_TEXT("reason", PAWL_STR("it has killed its process, time and again")));
+        return;
+    }
     enum pawl_code code = pawl_store_set_aside(t->pawl->store, table, key, none,
                                                "its due work has killed its process, time and again", &err);
     if (code != PAWL_OK) {
@@ -109,9 +111,36 @@ static void set_aside(struct transaction *t, char kind, int64_t key)
     }
 }
 
+/* A caller's command has met due work: in careful mode it is marked like any other. */
+static bool is_deadly(struct transaction *t, int64_t key)
+{
+    if (!t->pawl->is_dying) return false;
+    if (pawl_careful_mark(t->pawl->careful, (char)OWN_DUE, key) != PAWL_MARK_SPENT) return false;
+    set_aside(t, OWN_DUE, key);
+    return t->aside_code == PAWL_OK;
+}
+
+/* Rows that were loaded and turn out to be due come first, whoever loaded them. */
+static void schedule_due(struct transaction *t)
+{
+    struct pawl_append *loaded = &t->step.set.loaded_tasks;
+    for (size_t i = 0; i < loaded->count; i++) {
+        struct pawl_entry *entry = ((struct pawl_entry *const *)loaded->items)[i];
+        const struct pawl_task_row *task = entry->row;
+        if (task == NULL || task->due_at_ms == 0 || task->due_at_ms > t->head.now_ms) continue;
+        if (is_deadly(t, task->key)) {
+            entry->row = NULL;
+            entry->is_bad = true;
+            continue;
+        }
+        (void)own_request(t, PAWL_COMMAND_DUE, task->key);
+    }
+    loaded->count = 0;
+}
+
 /* One piece of own work: a task's or a continuation's. Passed over while the first ones fail, and no more than may
  * come along. In careful mode it is marked first. */
-static bool may_schedule(struct transaction *t, char kind, int64_t key)
+static bool may_schedule(struct transaction *t, enum own kind, int64_t key)
 {
     if (t->own_skip > 0) {
         t->own_skip--;
@@ -119,7 +148,7 @@ static bool may_schedule(struct transaction *t, char kind, int64_t key)
     }
     if (t->own_max == 0) return false;
     enum pawl_mark mark = PAWL_MARK_MADE;
-    if (t->pawl->is_dying) mark = pawl_careful_mark(t->pawl->careful, kind, key);
+    if (t->pawl->is_dying) mark = pawl_careful_mark(t->pawl->careful, (char)kind, key);
     if (mark == PAWL_MARK_HELD) return false;
     t->own_max--;
     t->had_company = true;
@@ -132,7 +161,7 @@ static void begin_own(struct transaction *t)
 {
     struct pawl *pawl = t->pawl;
     if (pawl->careful == NULL) return;
-    pawl->is_dying = pawl_careful_begin(pawl->careful, t->head.store_id);
+    pawl->is_dying = pawl_careful_begin(pawl->careful);
     if (!pawl->is_dying) return;
     bool has_callers = t->work.count > 0 || t->claims.count > 0;
     if (has_callers || t->own_max > 1) t->own_max = has_callers ? 0 : 1;
@@ -149,7 +178,7 @@ static void schedule_retention(struct transaction *t)
 {
     struct pawl *pawl = t->pawl;
     if (pawl->retain_ms == 0 || pawl->next_retain_at_ms > t->head.now_ms) return;
-    if (!has_room(t) || !may_schedule(t, 'g', 0)) return;
+    if (!has_room(t) || !may_schedule(t, OWN_RETENTION, 0)) return;
     if (t->head.now_ms - pawl->retain_pass_at_ms >= PAWL_RETAINED_PASS_MS) {
         pawl->retained = (struct pawl_finished){0};
         pawl->retain_pass_at_ms = t->head.now_ms;
@@ -175,7 +204,7 @@ static void schedule_found(struct transaction *t)
     size_t count;
     const struct pawl_found *found = pawl_proof_found(t->pawl->proof, &count);
     for (size_t i = 0; i < count && i < PAWL_STEP_DUE_MAX; i++) {
-        if (!may_schedule(t, 't', found[i].task)) continue;
+        if (!may_schedule(t, OWN_FINDING, found[i].task)) continue;
         struct pawl_request *request = own_request(t, PAWL_COMMAND_RECOVER, found[i].task);
         if (request == NULL) return;
         struct pawl_str note = pawl_str_of(found[i].note);
@@ -198,7 +227,7 @@ static enum pawl_code schedule_own(struct transaction *t, struct pawl_error *err
     count = 0;
     for (size_t i = 0; i < pawl->caused_count && count < PAWL_SLICES_AT_ONCE; i++, count++) {
         int64_t key = pawl->caused[i].key;
-        if (may_schedule(t, 'c', key)) schedule_continuation(t, key, true);
+        if (may_schedule(t, OWN_CONTINUATION, key)) schedule_continuation(t, key, true);
     }
     bool may_be_due = pawl->next_due_at_ms == 0 || pawl->next_due_at_ms <= t->head.now_ms;
     if (!pawl->has_timers || !may_be_due) return PAWL_OK;
@@ -214,13 +243,13 @@ static enum pawl_code schedule_own(struct transaction *t, struct pawl_error *err
     for (size_t i = 0; i < rows->count && count < PAWL_SLICES_AT_ONCE; i++) {
         int64_t key = ((const struct pawl_continuation_row *)rows->rows)[i].key;
         if (is_own_continuation(pawl, key)) continue;
-        if (may_schedule(t, 'c', key)) schedule_continuation(t, key, false);
+        if (may_schedule(t, OWN_CONTINUATION, key)) schedule_continuation(t, key, false);
         count++;
     }
     rows = due->row;
     for (size_t i = 0; i < rows->count; i++) {
         int64_t key = ((const int64_t *)rows->rows)[i];
-        if (may_schedule(t, 't', key)) (void)own_request(t, PAWL_COMMAND_DUE, key);
+        if (may_schedule(t, OWN_DUE, key)) (void)own_request(t, PAWL_COMMAND_DUE, key);
     }
     t->step.set.loaded_tasks.count = 0; /* they are scheduled, or not for this step */
     schedule_retention(t);

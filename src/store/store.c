@@ -194,6 +194,11 @@ struct pawl_db *pawl_store_db(struct pawl_store *store)
     return store->db;
 }
 
+struct pawl_str pawl_store_id(const struct pawl_store *store)
+{
+    return pawl_str_of(store->store_id);
+}
+
 bool pawl_store_is_postgres(const struct pawl_store *store)
 {
     return pawl_db_target_is_postgres(store->options.target);

@@ -34,6 +34,7 @@ enum pawl_code pawl_store_open(struct pawl_store **out, const struct pawl_store_
 void pawl_store_close(struct pawl_store *store); /* takes NULL; an open transaction is rolled back */
 
 bool pawl_store_is_postgres(const struct pawl_store *store);
+struct pawl_str pawl_store_id(const struct pawl_store *store); /* as it was when the store was opened */
 struct pawl_str pawl_store_path(const struct pawl_store *store); /* SQLite: path of the file; else empty */
 
 /* What the transaction began with and will write back. */

@@ -1,6 +1,7 @@
 /* Recovery of supervised leases: fenced first, given back once the work is proved to have stopped.
  */
 #include "base/arena.h"
+#include "engine/place.h"
 #include "stores.h"
 
 #include <signal.h>
@@ -82,8 +83,23 @@ TEST_EACH_STORE("T-107 T-036 a lost task waits while its execution's lock is hel
     CHECK_EQ(1, lab_claim(lab, CLAIM(.worker_id = W)).count);
 }
 
-TEST_EACH_STORE("T-110 an ended supervised lease whose work has stopped is given back at once; "
-                "start by id before that is STATE")
+TEST_SQLITE(
+    "T-110 a client-held lease is fenced, charged and claimed anew in the very step of its end")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    (void)lab_claim(lab, CLAIM(.worker_id = W, .lease_ms = LEASE_MS));
+    atomic_fetch_add(&lab->world.boot_ms, LEASE_MS - 1);
+    CHECK_EQ(0, lab_claim(lab, CLAIM(.worker_id = W)).count);
+    atomic_fetch_add(&lab->world.boot_ms, 1);
+    struct pawl_claimed claimed = lab_claim(lab, CLAIM(.worker_id = W));
+    CHECK_EQ(1, claimed.count);
+    CHECK_EQ(2, claimed.grants[0].attempt);
+    CHECK_TEXT("created queued started recovery_pending queued started", lab_told(lab, id));
+}
+
+TEST_EACH_STORE(
+    "T-110 start by id of an ended supervised lease is STATE until its work has stopped")
 {
     lab_open(lab);
     struct pawl_grant grant = claim_supervised(lab, NEW());
@@ -101,10 +117,16 @@ TEST_EACH_STORE("T-110 an ended supervised lease whose work has stopped is given
 }
 
 TEST_EACH_STORE(
-    "T-107 an execution that was never begun counts as stopped; begun too late it is refused")
+    "T-107 T-108 an execution that was never begun counts as stopped, though its process lives; "
+    "begun too late it is refused")
 {
     lab_open(lab);
     struct pawl_grant grant = claim_supervised(lab, NEW());
+    char pid[32];
+    (void)snprintf(pid, sizeof pid, "%ld", (long)getpid());
+    CHECK_TEXT(
+        pid,
+        lab_sql(lab, "SELECT pid FROM worker")); /* whoever recovers has the very pid of the row */
     struct pawl_execution *execution = NULL;
     lab_pass(lab, LEASE_MS);
     CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, grant.fence.task_id).state);
@@ -150,7 +172,7 @@ static int hold_lock(struct lab *lab, int number)
     for (;;) (void)pause();
 }
 
-TEST_EACH_STORE("T-036 T-108 the lock is the command's: with its worker killed it waits, with the "
+TEST_EACH_STORE("T-036 D-09 the lock is the command's: with its worker killed it waits, with the "
                 "command killed it is back")
 {
     lab_open(lab);
@@ -181,12 +203,79 @@ TEST_EACH_STORE(
     lab_open(lab);
     struct pawl_grant grant = claim_supervised(lab, NEW());
     struct pawl_execution *execution = begin(lab, &grant.fence);
-    (void)lab_sql(lab, "UPDATE worker SET place = 'elsewhere@another boot'");
+    (void)lab_sql(lab, "UPDATE worker SET place = 'elsewhere@another boot', boot = 'another boot'");
     int64_t just_ms = lab->store == LAB_SQLITE ? 1 : LEASE_MS / 2; /* PostgreSQL's clock goes on */
     lab_pass(lab, LEASE_MS - just_ms);
     CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, grant.fence.task_id).state);
     lab_pass(lab, just_ms);
     CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, grant.fence.task_id).state);
+    end(execution);
+}
+
+TEST_EACH_STORE("B9 a lock in another place of the same machine is not free because it cannot be "
+                "seen from here")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    (void)lab_sql(lab, "UPDATE worker SET place = 'of another user'");
+    lab_pass(lab, LEASE_MS);
+    struct pawl_task task = lab_get(lab, grant.fence.task_id);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, task.state);
+    CHECK(pawl_str_has(task.recovery_note, PAWL_STR("another place of this machine")));
+}
+
+TEST_SQLITE(
+    "a place that cannot be read proves nothing, and the note says why; one of no use is made anew")
+{
+    char path[LAB_PATH_BYTES_MAX + 16];
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    (void)snprintf(path, sizeof path, "%s-locks/place", lab->target);
+    CHECK_EQ(0, truncate(path, 0)); /* as a power cut may leave it */
+    lab_pass(lab, LEASE_MS);
+    struct pawl_task task = lab_get(lab, grant.fence.task_id);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, task.state);
+    CHECK(pawl_str_has(task.recovery_note, PAWL_STR("holds no id")));
+    struct pawl_grant next = claim_supervised(lab, NEW());
+    end(begin(lab, &next.fence));
+}
+
+TEST_SQLITE("locks that nobody holds any more are swept away, those that are held stay, and stores "
+            "do not meet")
+{
+    struct pawl_locks locks = {.env = &lab->world.env,
+                               .store_id = "11111111-1111-4111-8111-111111111111"};
+    struct pawl_place place;
+    struct pawl_str ids[] = {PAWL_STR("held"), PAWL_STR("free"), PAWL_STR("../x y")};
+    int fds[COUNT_OF(ids)];
+    lab_open(lab);
+    (void)snprintf(locks.db_path, sizeof locks.db_path, "%s", lab->target);
+    check_ok(lab, pawl_place_open(&place, &locks, true, &lab->err));
+    for (size_t i = 0; i < COUNT_OF(ids); i++) {
+        check_ok(lab, pawl_place_take(&place, ids[i], 7, &fds[i], &lab->err));
+    }
+    for (size_t i = 1; i < COUNT_OF(ids); i++) CHECK_EQ(0, close(fds[i]));
+    CHECK(pawl_place_is_busy(&place));
+    pawl_place_sweep(&place);
+    CHECK_EQ(PAWL_FINDING_ALIVE, pawl_place_find(&place, ids[0], 7, NULL));
+    CHECK_REFUSED(PAWL_CONFLICT, pawl_place_take(&place, ids[0], 7, &fds[1], &lab->err));
+    struct pawl_locks other =
+        locks; /* of another store in the same folder, with a task of that name */
+    other.store_id[0] = '2';
+    check_ok(lab, pawl_place_open(&place, &other, true, &lab->err));
+    check_ok(lab, pawl_place_take(&place, ids[0], 7, &fds[1], &lab->err));
+    CHECK_EQ(0, close(fds[0]) + close(fds[1]));
+    CHECK(!pawl_place_is_busy(&place));
+}
+
+TEST_SQLITE("resolve looks for the lock of a lease that has ended, though nobody has fenced it yet")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    struct pawl_execution *execution = begin(lab, &grant.fence);
+    atomic_fetch_add(&lab->world.boot_ms, LEASE_MS);
+    CHECK_REFUSED(PAWL_LEASE_ACTIVE, pawl_task_resolve(lab->pawl, grant.fence.task_id,
+                                                       PAWL_TASK_QUEUED, NO_TEXT, NULL, &lab->err));
     end(execution);
 }
 

@@ -258,8 +258,8 @@ void pawl_task_withdraw(struct pawl_task_row *task)
 void pawl_task_offer(struct pawl_step *step, struct pawl_task_row *task)
 {
     pawl_assert(task->state == PAWL_TASK_QUEUED);
-    if (task->rank != PAWL_RANK_NONE) return; /* it keeps its place */
     task->due_at_ms = 0;
+    if (task->rank != PAWL_RANK_NONE) return; /* it keeps its place */
     if (task->open_dependencies > 0) return;
     if (task->ready_at_ms > step->now_ms) {
         task->due_at_ms = task->ready_at_ms;
