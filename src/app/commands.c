@@ -335,7 +335,7 @@ static const struct pawl_cli_option worker_run_options[] = {
 #define TIMER_NOTES                                                                                \
     "What comes due (retries, delays, ends of leases, time-outs, deadlines of requests) is done by "\
     "programs that stay and run timers: `pawl worker run`, `pawl task wait`, `pawl events -f`, "   \
-    "`pawl task logs -f`, every command with --watch, and programs that use the library. The "     \
+    "`pawl task logs -f`, `pawl top`, every command with --watch, and programs that use the library. The "     \
     "other commands leave it to them."
 #define TRIES_NOTES                                                                                \
     "FAILED TRIES is how many tries have failed, and how many there may be: the first and the "    \

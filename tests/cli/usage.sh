@@ -85,7 +85,7 @@ help_timers()
     for page in 'worker run' 'task cancel' 'task get' 'task add'; do
         # shellcheck disable=SC2086 # words
         "$PAWL_BIN" help $page | tr '\n' ' ' >"$folder/out"
-        shows 'run timers: `pawl worker run`, `pawl task wait`, `pawl events -f`, `pawl task logs -f`, every command with --watch'
+        shows 'run timers: `pawl worker run`, `pawl task wait`, `pawl events -f`, `pawl task logs -f`, `pawl top`, every command with --watch'
     done
 }
 test_that "help says who runs timers" help_timers
