@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -1020,6 +1021,7 @@ static enum pawl_work_end leave_child(struct stage *stage, struct pawl_work *wor
 {
     pid_t child = fork();
     if (child == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* it goes with the test, however that ends */
         for (;;) (void)pause();
     }
     atomic_store(&stage->child, child);
