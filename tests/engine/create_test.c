@@ -668,4 +668,35 @@ TEST_SQLITE("E14 a wall clock that stepped while nobody was there is found by th
     pawl_close(askew);
 }
 
+TEST_SQLITE("E14 after a reboot the store's clock jumps to the wall clock, and no calendar time "
+            "comes early")
+{
+    enum { TASKS = 300 };
+    lab_open(lab);
+    int64_t wall_ms = atomic_load(&lab->world.wall_ms);
+    struct pawl_task_new *asks = pawl_arena_take_array(lab->keep, TASKS, sizeof *asks);
+    for (int i = 0; i < TASKS; i++)
+        asks[i] = *NEW(.run_at_ms = wall_ms + 3 * HOUR_MS, .hold = i == 0);
+    struct pawl_added *added = lab_add_batch(lab, asks, TASKS);
+    step_wall(lab, 2 * HOUR_MS); /* armed for an hour from now */
+    lab_settle(lab, lab->pawl);
+    pawl_close(lab->pawl);
+    lab->pawl = NULL;
+    lab->world.env.boot_id = PAWL_STR("boot-2");
+    atomic_store(&lab->world.boot_ms, 77);
+    step_wall(lab, HOUR_MS / 2); /* now is two hours and a half later than it would have been */
+    lab_open(lab);
+    struct pawl_grant grant;
+    CHECK_REFUSED(PAWL_NOT_READY,
+                  pawl_task_start(lab->pawl, added[0].id, CLAIM(.worker_id = PAWL_STR("w")),
+                                  lab->keep, &grant, &lab->err));
+    CHECK_EQ(wall_ms + 3 * HOUR_MS, lab->err.until_at_ms);
+    lab_settle(lab, lab->pawl);
+    CHECK_EQ(0, ready_count(lab));
+    lab_pass(lab, HOUR_MS / 2 - 1);
+    CHECK_EQ(0, ready_count(lab));
+    lab_pass(lab, 1);
+    CHECK_EQ(TASKS - 1, ready_count(lab));
+}
+
 TEST_MAIN()

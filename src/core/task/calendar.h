@@ -8,6 +8,10 @@
 /* The same instant on the store's clock. */
 int64_t pawl_calendar_at_ms(const struct pawl_step *step, int64_t run_at_ms);
 
+/* Arms a row anew, if it waits for the calendar: whoever gives it out does so first, for the clocks may have stepped
+ * (the store's too, after a reboot) and the continuation not come to it yet. */
+void pawl_calendar_refresh(struct pawl_step *step, struct pawl_task_row *task);
+
 /* The wall clock has stepped: a continuation arms all that waits for the calendar anew. */
 void pawl_calendar_rearm(struct pawl_step *step);
 /* One slice of it. Returns whether there is more. May be short. */

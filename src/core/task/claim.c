@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "core/limits.h"
+#include "core/task/calendar.h"
 #include "core/task/metadata.h"
 #include "core/task/queue.h"
 
@@ -235,12 +236,14 @@ static enum pawl_code may_start(struct pawl_step *step, struct pawl_command *com
         return pawl_state_error(command, task, "start");
     }
     if (task->open_dependencies > 0) return waits_error(step, command, task);
-    if (task->ready_at_ms <= step->now_ms) return PAWL_OK;
+    int64_t ready_at_ms =
+        task->run_at_ms != 0 ? pawl_calendar_at_ms(step, task->run_at_ms) : task->ready_at_ms;
+    if (ready_at_ms <= step->now_ms) return PAWL_OK;
     enum pawl_code code = pawl_error_set(&command->err, PAWL_NOT_READY,
                                          "task %.*s is deferred for another %lld ms",
                                          PAWL_STR_ARG(task->id),
-                                         (long long)(task->ready_at_ms - step->now_ms));
-    command->err.until_at_ms = task->ready_at_ms;
+                                         (long long)(ready_at_ms - step->now_ms));
+    command->err.until_at_ms = ready_at_ms;
     return code;
 }
 
