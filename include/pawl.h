@@ -1033,7 +1033,7 @@ struct pawl_health {
     size_t consumer_count;
 };
 
-/* How the store is, in a few milliseconds however many tasks it has. */
+/* How the store is: some 60 ms on one of a million tasks, and no more on a larger one, since counts go up to a bound. */
 PAWL_API enum pawl_code pawl_health(struct pawl *pawl, struct pawl_arena *keep, struct pawl_health *out,
                                     struct pawl_error *err) PAWL_MUST_USE;
 
@@ -1121,9 +1121,8 @@ PAWL_API enum pawl_code pawl_backup(const struct pawl_backup *ask, struct pawl_b
  *   from       is only read
  *   fails      PAWL_INVALID      is_confirmed is not set; from is the store itself
  *              PAWL_NOT_FOUND    there is no file `from`
- *              PAWL_CONFLICT     a store was made there meanwhile
- *              PAWL_BUSY         somebody has the store open, or an execution of one of its tasks still runs; both are
- *                                told by the locks they hold
+ *              PAWL_BUSY         somebody has the store open or is making it, or an execution of one of its tasks still
+ *                                runs; all are told by the locks they hold
  *              PAWL_CORRUPT      the backup is damaged; the store is as it was
  *              PAWL_UNSUPPORTED  the backup is no store of ours or of a newer version; PostgreSQL: use pg_restore, then
  *                                pawl_epochs_raise_all */

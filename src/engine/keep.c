@@ -12,11 +12,13 @@
 #include "base/str.h"
 #include "core/limits.h"
 #include "engine/engine.h"
+#include "engine/options.h"
 #include "engine/place.h"
 #include "store/db.h"
 #include "store/epochs.h"
 #include "store/fsck.h"
 #include "store/sqlite_copy.h"
+#include "store/sqlite_file.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,12 +26,9 @@
 #include <string.h>
 
 /* Before a folder or a file is judged, the words around them. */
-static enum pawl_code check_call(bool is_right, struct pawl_str store, const char *init,
-                                 struct pawl_error *err)
+static enum pawl_code check_named(struct pawl_str store, struct pawl_error *err)
 {
-    if (!is_right) return pawl_error_set(err, PAWL_MISUSE, "ask: begin with %s", init);
-    if (store.len == 0) return pawl_error_set(err, PAWL_INVALID, "store: is empty");
-    return PAWL_OK;
+    return store.len > 0 ? PAWL_OK : pawl_error_set(err, PAWL_INVALID, "store: is empty");
 }
 
 static const struct pawl_env *env_of(const struct pawl_env *given, struct pawl_env_real *real)
@@ -109,11 +108,11 @@ static enum pawl_code make_parents(struct pawl_str path, struct pawl_error *err)
 enum pawl_code pawl_backup(const struct pawl_backup *ask, struct pawl_backup_done *done,
                            struct pawl_error *err)
 {
-    bool is_right = ask != NULL && ask->size == sizeof *ask;
-    enum pawl_code code =
-        check_call(is_right, is_right ? ask->store : (struct pawl_str){0}, "PAWL_BACKUP_INIT", err);
+    struct pawl_backup own;
+    enum pawl_code code = PAWL_OPTIONS_READ(own, ask, "ask", "PAWL_BACKUP_INIT", err);
+    if (code == PAWL_OK) code = check_named(own.store, err);
     if (code != PAWL_OK) return code;
-    if (pawl_db_target_is_postgres(ask->store)) {
+    if (pawl_db_target_is_postgres(own.store)) {
         return pawl_error_set(
             err, PAWL_UNSUPPORTED,
             "store: a PostgreSQL database is backed up by its own means: pg_dump, or a "
@@ -122,11 +121,11 @@ enum pawl_code pawl_backup(const struct pawl_backup *ask, struct pawl_backup_don
     char *from = NULL;
     char *to = NULL;
     int64_t bytes = 0;
-    code = pawl_file_real(ask->store, &from, err);
+    code = pawl_file_real(own.store, &from, err);
     if (code == PAWL_OK) code = check_store(from, err);
-    if (code == PAWL_OK) code = make_parents(ask->to, err);
-    if (code == PAWL_OK) code = pawl_file_real(ask->to, &to, err);
-    if (code == PAWL_OK) code = back_up(ask, from, to, &bytes, err);
+    if (code == PAWL_OK) code = make_parents(own.to, err);
+    if (code == PAWL_OK) code = pawl_file_real(own.to, &to, err);
+    if (code == PAWL_OK) code = back_up(&own, from, to, &bytes, err);
     free(from);
     free(to);
     if (code == PAWL_OK && done != NULL) done->bytes = bytes;
@@ -136,9 +135,10 @@ enum pawl_code pawl_backup(const struct pawl_backup *ask, struct pawl_backup_don
 /* ---- Nobody uses the store --------------------------------------------------------------------
  */
 
-/* Whether work of the store's tasks goes on, of a dead worker perhaps. */
-static enum pawl_code refuse_executions(struct pawl_str path, const struct pawl_env *env,
-                                        struct pawl_error *err)
+/* Whether work of the store's tasks goes on, of a dead worker perhaps; or somebody lives who does
+ * what is due, and has left a sign of it beside the locks of executions (careful.h). */
+static enum pawl_code refuse_holders(struct pawl_str path, const struct pawl_env *env,
+                                     struct pawl_error *err)
 {
     struct pawl_place place;
     struct pawl_locks locks = {.env = env};
@@ -148,32 +148,43 @@ static enum pawl_code refuse_executions(struct pawl_str path, const struct pawl_
     if (code != PAWL_OK || !pawl_place_is_busy(&place)) return code;
     return pawl_error_set(
         err, PAWL_BUSY,
-        "the work of a task still runs, and holds its lock in %s: wait for it, or stop it",
+        "a lock in %s is held, by the work of a task that still runs or by a process that has the "
+        "store open: stop all workers and programs that use it, or wait for them",
         place.folder);
 }
 
-/* The right to do with the store as one likes. Of a store that is not there, nothing. */
+/* The right to do with the store as one likes. One that is not there is made first, as an empty
+ * file: whoever comes meanwhile meets our lock, and what lies beside it, the log of one that was
+ * removed perhaps, is nobody's. */
 struct hold {
+    const char *path;
     struct pawl_turn *turn;
     struct pawl_sqlite_hold *file;
+    bool is_made;
 };
 
 static enum pawl_code hold_store(struct hold *out, const char *path, const struct pawl_env *env,
                                  struct pawl_error *err)
 {
-    *out = (struct hold){0};
-    enum pawl_code code = refuse_executions(pawl_str_of(path), env, err);
-    if (code != PAWL_OK || !pawl_file_exists(path)) return code;
-    code = pawl_turn_open(&out->turn, pawl_str_of(path), false, false, err);
+    *out = (struct hold){.path = path};
+    enum pawl_code code = refuse_holders(pawl_str_of(path), env, err);
+    if (code != PAWL_OK) return code;
+    out->is_made = !pawl_file_exists(path);
+    if (out->is_made) code = pawl_sqlite_file_create(path, err);
+    if (code == PAWL_OK) code = pawl_turn_open(&out->turn, pawl_str_of(path), false, false, err);
     if (code == PAWL_OK) code = pawl_turn_take(out->turn, PAWL_TURN_WAIT_MS_MAX, err);
     if (code == PAWL_OK) code = pawl_sqlite_hold_open(&out->file, path, err);
     if (code == PAWL_OK)
-        code = refuse_executions(pawl_str_of(path), env, err); /* again: nobody can begin one now */
+        code = refuse_holders(pawl_str_of(path), env, err); /* again: nobody can begin one now */
     return code;
 }
 
+/* An empty file that was made for the lock, and into whose place nothing came, goes again. */
 static void let_go(struct hold *hold)
 {
+    bool is_left = hold->is_made && hold->file != NULL && pawl_file_bytes(hold->path, "") == 0;
+    if (is_left)
+        (void)pawl_file_remove(hold->path, "", NULL); /* if it stays, it is as good as none */
     pawl_sqlite_hold_close(hold->file);
     pawl_turn_close(hold->turn);
 }
@@ -221,19 +232,19 @@ static enum pawl_code restore(const char *path, const char *from, const struct p
     if (code == PAWL_OK) code = hold_store(&hold, path, env, err);
     if (code == PAWL_OK) code = pawl_file_new_open(&file, path, err);
     if (code == PAWL_OK) code = prepare(&file, from, env, err);
-    if (code == PAWL_OK && hold.file != NULL) code = pawl_sqlite_hold_settle(hold.file, err);
-    if (code == PAWL_OK) code = pawl_file_new_put(&file, hold.file != NULL, err);
+    if (code == PAWL_OK) code = pawl_sqlite_hold_settle(hold.file, err);
+    if (code == PAWL_OK) code = pawl_file_new_put(&file, true, err);
     pawl_file_new_close(&file);
     let_go(&hold);
     return code;
 }
 
-static enum pawl_code check_restore(const struct pawl_restore *ask, struct pawl_error *err)
+static enum pawl_code read_restore(struct pawl_restore *own, const struct pawl_restore *ask,
+                                   struct pawl_error *err)
 {
-    bool is_right = ask != NULL && ask->size == sizeof *ask;
-    enum pawl_code code = check_call(is_right, is_right ? ask->store : (struct pawl_str){0},
-                                     "PAWL_RESTORE_INIT", err);
-    if (code == PAWL_OK && !ask->is_confirmed) {
+    enum pawl_code code = PAWL_OPTIONS_READ(*own, ask, "ask", "PAWL_RESTORE_INIT", err);
+    if (code == PAWL_OK) code = check_named(own->store, err);
+    if (code == PAWL_OK && !own->is_confirmed) {
         code =
             pawl_error_set(err, PAWL_INVALID,
                            "is_confirmed: confirm that all that use the store have been stopped");
@@ -243,10 +254,11 @@ static enum pawl_code check_restore(const struct pawl_restore *ask, struct pawl_
 
 enum pawl_code pawl_restore(const struct pawl_restore *ask, struct pawl_error *err)
 {
-    enum pawl_code code = check_restore(ask, err);
+    struct pawl_restore own;
+    enum pawl_code code = read_restore(&own, ask, err);
     if (code != PAWL_OK) return code;
-    if (ask->from.len == 0) return pawl_error_set(err, PAWL_INVALID, "from: is empty");
-    if (pawl_db_target_is_postgres(ask->store)) {
+    if (own.from.len == 0) return pawl_error_set(err, PAWL_INVALID, "from: is empty");
+    if (pawl_db_target_is_postgres(own.store)) {
         return pawl_error_set(
             err, PAWL_UNSUPPORTED,
             "store: a PostgreSQL database is restored by its own means (pg_restore); "
@@ -255,12 +267,12 @@ enum pawl_code pawl_restore(const struct pawl_restore *ask, struct pawl_error *e
     struct pawl_env_real real;
     char *path = NULL;
     char *from = NULL;
-    code = pawl_file_real(ask->store, &path, err);
-    if (code == PAWL_OK) code = pawl_file_real(ask->from, &from, err);
+    code = pawl_file_real(own.store, &path, err);
+    if (code == PAWL_OK) code = pawl_file_real(own.from, &from, err);
     if (code == PAWL_OK && !pawl_file_exists(from)) {
         code = pawl_error_set(err, PAWL_NOT_FOUND, "from: there is no %s", from);
     }
-    if (code == PAWL_OK) code = restore(path, from, env_of(ask->env, &real), err);
+    if (code == PAWL_OK) code = restore(path, from, env_of(own.env, &real), err);
     free(path);
     free(from);
     return code;
@@ -268,22 +280,24 @@ enum pawl_code pawl_restore(const struct pawl_restore *ask, struct pawl_error *e
 
 enum pawl_code pawl_epochs_raise_all(const struct pawl_restore *ask, struct pawl_error *err)
 {
-    enum pawl_code code = check_restore(ask, err);
+    struct pawl_restore own;
+    enum pawl_code code = read_restore(&own, ask, err);
     if (code != PAWL_OK) return code;
     struct pawl_env_real real;
     struct pawl_store *store = NULL;
     struct pawl_turn *turn = NULL;
-    const struct pawl_env *env = env_of(ask->env, &real);
-    bool is_file = !pawl_db_target_is_postgres(ask->store);
+    const struct pawl_env *env = env_of(own.env, &real);
+    bool is_file = !pawl_db_target_is_postgres(own.store);
     char *path = NULL;
-    if (is_file) code = pawl_file_real(ask->store, &path, err);
+    if (is_file) code = pawl_file_real(own.store, &path, err);
     if (code == PAWL_OK && is_file) code = check_store(path, err);
     if (code == PAWL_OK && is_file)
         code = pawl_turn_open(&turn, pawl_str_of(path), false, false, err);
     if (code == PAWL_OK && is_file) code = pawl_turn_take(turn, PAWL_TURN_WAIT_MS_MAX, err);
-    /* with another epoch its lock would not be found; on PostgreSQL the folder is that of many stores */
-    if (code == PAWL_OK && is_file) code = refuse_executions(pawl_str_of(path), env, err);
-    if (code == PAWL_OK) code = raise_epochs(ask->store, false, env, &store, err);
+    /* with another epoch its lock would not be found; on PostgreSQL the folder is that of many
+     * stores */
+    if (code == PAWL_OK && is_file) code = refuse_holders(pawl_str_of(path), env, err);
+    if (code == PAWL_OK) code = raise_epochs(own.store, false, env, &store, err);
     if (code == PAWL_OK && is_file) {
         pawl_turn_ring(turn);
         pawl_store_checkpoint_all(store);
@@ -330,23 +344,23 @@ static void found(void *self, const struct pawl_fsck_finding *finding)
 enum pawl_code pawl_fsck(const struct pawl_fsck *ask, struct pawl_fsck_done *done,
                          struct pawl_error *err)
 {
-    bool is_right = ask != NULL && ask->size == sizeof *ask;
-    enum pawl_code code =
-        check_call(is_right, is_right ? ask->store : (struct pawl_str){0}, "PAWL_FSCK_INIT", err);
+    struct pawl_fsck own;
+    enum pawl_code code = PAWL_OPTIONS_READ(own, ask, "ask", "PAWL_FSCK_INIT", err);
+    if (code == PAWL_OK) code = check_named(own.store, err);
     if (code != PAWL_OK) return code;
     struct pawl_env_real real;
-    struct pawl_log log = {ask->log, ask->log_self, PAWL_LOG_DEBUG};
+    struct pawl_log log = {own.log, own.log_self, PAWL_LOG_DEBUG};
     struct pawl_store_options options = {
-        .target = ask->store, .must_exist = true, .env = env_of(ask->env, &real), .log = &log};
-    struct mending mending = {.ask = ask};
+        .target = own.store, .must_exist = true, .env = env_of(own.env, &real), .log = &log};
+    struct mending mending = {.ask = &own};
     struct pawl_fsck_run run = {.options = &options,
-                                .skips_file = ask->skip_file,
+                                .skips_file = own.skip_file,
                                 .self = &mending,
                                 .found = found,
                                 .turn_take = take_turn,
                                 .turn_give = give_turn};
     struct pawl_fsck_done result = {0};
-    if (ask->repair) {
+    if (own.repair) {
         code = pawl_store_open(&mending.store, &options, err);
         if (code == PAWL_OK && !pawl_store_is_postgres(mending.store)) {
             code = pawl_turn_open(&mending.turn, pawl_store_path(mending.store), true, false, err);

@@ -8,8 +8,8 @@
 enum pawl_code pawl_options_read(void *out, size_t bytes, const void *given, const char *name,
                                  const char *init, struct pawl_error *err)
 {
-    size_t size;
-    memcpy(&size, given, sizeof size);
+    size_t size = 0;
+    if (given != NULL) memcpy(&size, given, sizeof size);
     if (size < sizeof size || size > PAWL_OPTIONS_BYTES_MAX) {
         return pawl_error_set(err, PAWL_MISUSE, "%s: begin with %s", name, init);
     }

@@ -9,7 +9,7 @@
 /* Copies *given, which begins with its size, to *out of `bytes`, with size set to bytes. name is the parameter,
  * init the macro it should have been begun with.
  *
- *   fails  PAWL_MISUSE   the size is none
+ *   fails  PAWL_MISUSE   the size is none, or given is NULL
  *          PAWL_INVALID  a field is set that this library does not know */
 enum pawl_code pawl_options_read(void *out, size_t bytes, const void *given, const char *name,
                                  const char *init, struct pawl_error *err);

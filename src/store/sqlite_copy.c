@@ -250,7 +250,8 @@ enum pawl_code pawl_sqlite_hold_open(struct pawl_sqlite_hold **out, const char *
         free(hold);
         return pawl_error_set(err, PAWL_NO_MEMORY, "no memory to hold %s", path);
     }
-    int result = hold_by_handle(hold);
+    bool is_empty = pawl_file_bytes(path, "") == 0; /* SQLite would write a first page into it */
+    int result = is_empty ? SQLITE_NOTADB : hold_by_handle(hold);
     if (result == SQLITE_CORRUPT || result == SQLITE_NOTADB) result = hold_by_file(hold);
     if (result != SQLITE_OK) {
         pawl_sqlite_hold_close(hold);

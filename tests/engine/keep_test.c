@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -438,6 +439,7 @@ TEST_SQLITE("a restore is refused while the lock of an execution is held")
     CHECK_EQ(1, read(ready[0], &byte, 1));
     CHECK_REFUSED(PAWL_BUSY, restore_from(lab, copy));
     CHECK(strstr(lab->err.text, "-locks") != NULL);
+    CHECK(strstr(lab->err.text, "has the store open") != NULL); /* it may be such a one's as well */
     struct pawl_restore raise = PAWL_RESTORE_INIT;
     raise.store = pawl_str_of(lab->target);
     raise.is_confirmed = true;
@@ -507,6 +509,48 @@ TEST_SQLITE(
     (void)snprintf(lab->target, sizeof lab->target, "%s", copy.ptr);
     CHECK_TEXT("1", lab_sql(lab, "PRAGMA user_version")); /* only read */
     (void)snprintf(lab->target, sizeof lab->target, "%s", target);
+}
+
+TEST_SQLITE("a restore that fails where no store was leaves none")
+{
+    struct pawl_str copy = place(lab, "copy.db");
+    write_file(copy, "no database, nothing like it, not at all, no, never ever", 50);
+    CHECK_REFUSED(PAWL_CORRUPT, restore_from(lab, copy));
+    CHECK(access(lab->target, F_OK) != 0);
+}
+
+TEST_SQLITE(
+    "callers of an older or a newer header are understood, fields this library has not refused")
+{
+    struct {
+        struct pawl_backup ask;
+        int64_t later;
+    } backup = {.ask = {.size = sizeof backup}};
+    struct {
+        struct pawl_restore ask;
+        int64_t later;
+    } restore = {.ask = {.size = offsetof(struct pawl_restore, env), .is_confirmed = true}};
+    struct {
+        struct pawl_fsck ask;
+        int64_t later;
+    } fsck = {.ask = {.size = offsetof(struct pawl_fsck, log)}};
+    lab_open(lab);
+    add(lab, "a");
+    shut(lab);
+    fsck.ask.store = restore.ask.store = backup.ask.store = pawl_str_of(lab->target);
+    restore.ask.from = backup.ask.to = place(lab, "copy.db");
+    backup.later = 1;
+    CHECK_REFUSED(PAWL_INVALID, pawl_backup(&backup.ask, NULL, &lab->err));
+    CHECK(strstr(lab->err.text, "older than the header") != NULL);
+    backup.later = 0;
+    CHECK_OK(pawl_backup(&backup.ask, NULL, &lab->err), &lab->err);
+    CHECK_OK(pawl_restore(&restore.ask, &lab->err), &lab->err);
+    CHECK_OK(pawl_epochs_raise_all(&restore.ask, &lab->err), &lab->err);
+    CHECK_OK(pawl_fsck(&fsck.ask, NULL, &lab->err), &lab->err);
+    restore.ask.size = sizeof restore;
+    fsck.ask.size = sizeof fsck;
+    CHECK_OK(pawl_restore(&restore.ask, &lab->err), &lab->err);
+    CHECK_OK(pawl_fsck(&fsck.ask, NULL, &lab->err), &lab->err);
 }
 
 TEST_SQLITE("a restore makes a store that is not there, and follows a link to one that is")

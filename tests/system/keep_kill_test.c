@@ -208,6 +208,57 @@ TEST("T-080 a restore that is killed at any change of a file leaves the old stor
     end();
 }
 
+/* The file of a store goes, and what its last process left in the log stays. */
+static void again_without_file(void)
+{
+    char log[PATH_BYTES + 8];
+    struct stat status;
+    again();
+    CHECK_EQ(0, unlink(db));
+    (void)snprintf(log, sizeof log, "%s-wal", db);
+    CHECK_EQ(0, stat(log, &status));
+    CHECK(status.st_size > 4096); /* pages of the old store */
+}
+
+TEST("T-080 a restore in the place of a store whose log alone is left never mixes the two, killed "
+     "at "
+     "any change of a file or not")
+{
+    int nones = 0;
+    int news = 0;
+    begin();
+    char from[PATH_BYTES];
+    (void)snprintf(from, sizeof from, "%.200s/now/b.db", folder);
+    const char *argv[] = {PROGRAM, "--db", db, "restore", from, "--yes", NULL};
+    bool died = true;
+    for (int at = 1; died; at++) {
+        struct stat status;
+        CHECK(at < DEATHS_MAX);
+        again_without_file();
+        died = has_died(run(argv, at));
+        bool is_new = stat(db, &status) == 0 && status.st_size > 0;
+        CHECK(died || is_new);
+        if (is_new) CHECK_TEXT(NEW, contents(db));
+        nones += !is_new;
+        news += is_new;
+        CHECK_EQ(0, run(argv, 0));
+        CHECK_TEXT(NEW, contents(db));
+    }
+    (void)fprintf(stderr, "%d deaths left no store, %d the new one\n", nones, news - 1);
+    CHECK(nones > 20);
+    CHECK(news > 1);
+    end();
+}
+
+TEST("a new store in the place of one whose log alone is left has nothing of it")
+{
+    begin();
+    again_without_file();
+    add(db, "n-1");
+    CHECK_TEXT("n-1:0", contents(db));
+    end();
+}
+
 static void check_backups(const char *const argv[], const char *before)
 {
     bool died = true;
