@@ -305,6 +305,9 @@ static const struct pawl_cli_option import_options[] = {
 
 static const struct pawl_cli_option worker_run_options[] = {
     {.name = "slots", .letter = 'n', .value = "N", .help = "commands at a time, 1 to 256; else 1"},
+    {.name = "queues-from",
+     .value = "FILE",
+     .help = "a line for each queue: its name, its slots, and behind -- a command for /bin/sh"},
     {.name = "lease",
      .value = "T",
      .help = "how long a task is ours without a sign of life; else the queue's, else 60s"},
@@ -455,7 +458,7 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "Cancel dead letters", NULL,
      "A task that is neither DEAD_LETTER nor FAILED is refused.\n" MANY_NOTES},
 
-    {"worker", "run", pawl_cli_worker_run, "[QUEUE…] -- COMMAND…", 1, -1,
+    {"worker", "run", pawl_cli_worker_run, "[QUEUE…] -- COMMAND…", 0, -1,
      PAWL_CREATES_STORE | PAWL_HAS_TIMERS | PAWL_HEARS_SIGNALS | PAWL_TAKES_KEEP, "Run a command for each task",
      worker_run_options,
      "The command gets the task as JSON on standard input and in the file named by PAWL_TASK; "
@@ -495,6 +498,10 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "running commands may end by themselves within the grace, then get SIGTERM and the grace once "
      "more. A second signal kills them at once. Exit status 0 says nothing of what became of the "
      "tasks.\n"
+     "With --queues-from one worker serves many queues, each with slots and a command of its own. "
+     "A line has the name of the queue; then, if they are not those of the command line, its slots; "
+     "then, behind --, its command, which /bin/sh runs. Empty lines and those that begin with # "
+     "are passed over. To the store each queue has a worker of its own, named ID/QUEUE.\n"
      "The worker's own log is logfmt on standard error, a line each, which starts with its time. "
      "Failures of tasks are warnings in it.\n"
      TIMER_NOTES},

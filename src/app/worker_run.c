@@ -1,6 +1,7 @@
 /* pawl worker run: from options to a worker. */
 #include "app/cli.h"
 #include "app/commands.h"
+#include "app/queues_from.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/instant.h"
@@ -66,8 +67,19 @@ static char **make_environment(struct pawl_cli *cli)
 static enum pawl_code take_words(struct pawl_cli *cli, struct pawl_worker_pool *pool)
 {
     const struct pawl_arguments *arguments = &cli->arguments;
-    size_t queue_count = arguments->words_before_dashes;
-    if (!arguments->has_dashes || arguments->word_count == queue_count) {
+    size_t queue_count =
+        arguments->has_dashes ? arguments->words_before_dashes : arguments->word_count;
+    bool has_command = arguments->word_count > queue_count;
+    bool has_file = pawl_given(cli, "queues-from");
+    if (has_file && queue_count > 0) {
+        return pawl_error_set(&cli->err, PAWL_INVALID,
+                              "--queues-from names the queues: none can be named besides");
+    }
+    if (has_file && pawl_given(cli, "once")) {
+        return pawl_error_set(&cli->err, PAWL_INVALID,
+                              "--once and --queues-from do not go together");
+    }
+    if (!has_file && !has_command) {
         return pawl_error_set(&cli->err, PAWL_INVALID, "name the command to run behind --");
     }
     struct pawl_str *queues = pawl_arena_take_array(cli->keep, queue_count, sizeof *queues);
@@ -77,7 +89,7 @@ static enum pawl_code take_words(struct pawl_cli *cli, struct pawl_worker_pool *
     for (size_t i = 0; i < queue_count; i++) queues[i] = pawl_word(cli, i);
     pool->queues = queues;
     pool->queue_count = queue_count;
-    pool->argv = arguments->words + queue_count;
+    pool->argv = has_command ? arguments->words + queue_count : NULL;
     return PAWL_OK;
 }
 
@@ -128,6 +140,10 @@ int pawl_cli_worker_run(struct pawl_cli *cli)
         pool.slots = (int32_t)pawl_given_int64(cli, "slots", 1, PAWL_WORKER_SLOTS_MAX, 1);
         pool.worker_id = options.worker_id;
         code = pawl_given_code(cli);
+    }
+    if (code == PAWL_OK && pawl_given(cli, "queues-from")) {
+        code = pawl_queues_from(cli, pawl_given_text(cli, "queues-from"), &pool, &options.pools,
+                                &options.pool_count);
     }
     if (code == PAWL_OK) code = pawl_cli_open(cli, &with);
     if (code == PAWL_OK) {

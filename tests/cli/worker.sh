@@ -220,6 +220,46 @@ many_tasks()
 }
 test_that "with several slots each task runs once" many_tasks
 
+queues_from()
+{
+    cat >queues <<'LINES'
+# queue slots -- command
+
+one 2 -- echo "$PAWL_WORKER_ID $PAWL_QUEUE"; pawl task queue late
+two	-- printf '%s' "two of $PAWL_TASK_ID"
+  three
+LINES
+    add --id a --queue one; add --id b --queue two; add --id c --queue three; add --id d; add --id late --queue two --hold
+    work --queues-from queues --worker-id w -- echo otherwise
+    run task result a -r; prints 'w/one one'
+    run task result b -r; prints 'two of b'
+    run task result c -r; prints 'otherwise'
+    run task result late -r; prints 'two of late' # made ready by another queue's task
+    state d QUEUED
+}
+test_that "--queues-from gives each queue its slots and its command" queues_from
+
+queues_from_wrong()
+{
+    wrong() # LINES REGEX
+    {
+        printf "$1" >queues
+        run worker run --queues-from queues; refuses 2 INVALID "queues$2"
+    }
+    wrong '\n# nothing\n' ': names no queue'
+    wrong 'a -- true\nb x -- true' ':2: slots: is no number from 1 to 256: `x`'
+    wrong 'a 0 -- true' ':1: slots: is no number'
+    wrong 'a 1 true' ':1: -- is wanted before a command: `true`'
+    wrong 'a 1 --' ':1: command: is empty'
+    wrong '\na' ':2: command: there is none, here or behind --: `a`'
+    wrong 'a -- true\n\na -- true' ':3: queue: comes twice: `a`'
+    wrong 'a 200 -- true\nb 100 -- true' ':2: slots: with those before they are more than 256'
+    run worker run --queues-from nowhere -- true; refuses 3 NOT_FOUND 'queues-from: nowhere'
+    run worker run q --queues-from queues -- true; refuses 2 INVALID 'none can be named besides'
+    run worker run --once --queues-from queues -- true; refuses 2 INVALID 'do not go together'
+}
+test_that "a bad line of --queues-from is refused by its number, before anything is claimed" queues_from_wrong
+
 # ---- Being stopped -----------------------------------------------------------------------------------
 
 # A fifo that what we start can speak into; kept open here, so that it never ends between two speakers.
