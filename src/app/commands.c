@@ -503,7 +503,8 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "then, behind --, its command, which /bin/sh runs. Empty lines and those that begin with # "
      "are passed over. To the store each queue has a worker of its own, named ID/QUEUE.\n"
      "The worker's own log is logfmt on standard error, a line each, which starts with its time. "
-     "Failures of tasks are warnings in it.\n"
+     "Failures of tasks are warnings in it. On a terminal each slot at work has a line below it "
+     "besides, with its task and its progress, unless --quiet is given.\n"
      TIMER_NOTES},
 
     {NULL, "events", pawl_cli_events, "", 0, 0,

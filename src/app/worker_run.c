@@ -7,6 +7,7 @@
 #include "base/instant.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "worker/board.h"
 #include "worker/worker.h"
 
 #include <inttypes.h>
@@ -16,14 +17,22 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+/* Where the log goes: to standard error, above the lines of the slots if there are any. */
+struct sink {
+    struct pawl_log log;
+    struct pawl_board *board;
+};
+
 /* A line of the log goes out whole, whichever thread it comes from: stdio locks the stream. */
 static void write_log(void *self, enum pawl_log_level level, struct pawl_str line)
 {
-    const struct pawl_log *log = self;
+    const struct sink *sink = self;
     char now[PAWL_INSTANT_TEXT_BYTES_MAX + 1];
-    if (level > log->level_max) return;
+    if (level > sink->log.level_max) return;
     pawl_instant_format(pawl_wall_ms(), now);
+    pawl_board_begin(sink->board);
     (void)fprintf(stderr, "time=%s %.*s\n", now, PAWL_STR_ARG(line));
+    pawl_board_end(sink->board);
 }
 
 static struct pawl_str make_worker_id(struct pawl_arena *keep)
@@ -109,19 +118,20 @@ static void take_options(struct pawl_cli *cli, struct pawl_worker_options *optio
 
 int pawl_cli_worker_run(struct pawl_cli *cli)
 {
-    struct pawl_log log = {.write = write_log, .self = &log};
-    log.level_max = pawl_given(cli, "quiet") ? PAWL_LOG_WARN : PAWL_LOG_INFO;
+    struct sink sink = {.log = {.write = write_log, .self = &sink}};
+    bool is_quiet = pawl_given(cli, "quiet");
+    sink.log.level_max = is_quiet ? PAWL_LOG_WARN : PAWL_LOG_INFO;
     struct pawl_worker_pool pool = {0};
     struct pawl_worker_options options = {
         .pools = &pool,
         .pool_count = 1,
         .signal_fd = cli->signal_fd,
         .is_terminal = isatty(STDERR_FILENO) == 1,
-        .log = &log,
+        .log = &sink.log,
     };
     struct pawl_options with = PAWL_OPTIONS_INIT;
     with.log = write_log;
-    with.log_self = &log;
+    with.log_self = &sink;
     with.retain_ms = pawl_given_duration_ms(cli, "retain", 0);
     with.events_keep_ms = pawl_given_duration_ms(cli, "events-keep", 0);
 
@@ -145,11 +155,21 @@ int pawl_cli_worker_run(struct pawl_cli *cli)
         code = pawl_queues_from(cli, pawl_given_text(cli, "queues-from"), &pool, &options.pools,
                                 &options.pool_count);
     }
+    int32_t slots = 0;
+    for (size_t i = 0; i < options.pool_count; i++) slots += options.pools[i].slots;
+    if (code == PAWL_OK && options.is_terminal && !is_quiet) {
+        code = pawl_board_open(&options.board, slots, &cli->err);
+    }
+    sink.board = options.board;
     if (code == PAWL_OK) code = pawl_cli_open(cli, &with);
     if (code == PAWL_OK) {
         options.pawl = cli->pawl;
         options.store = cli->store;
         code = pawl_worker_run(&options, &cli->err);
     }
+    /* The engine logs until it is closed. */
+    pawl_close(cli->pawl);
+    cli->pawl = NULL;
+    pawl_board_close(options.board);
     return code == PAWL_OK ? 0 : pawl_cli_fail(cli);
 }

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "supervisor/clock.h"
 #include "supervisor/keeper.h"
+#include "worker/board.h"
 #include "worker/fate.h"
 
 #include <pthread.h>
@@ -382,7 +383,9 @@ static void *reporter_run(void *self)
         if (work.begins) {
             begin(reporter, &work);
         } else if (!work.has_ended) {
+            pawl_board_begin(reporter->options.board);
             pass_on(reporter, &work);
+            pawl_board_end(reporter->options.board);
             if (!is_lost(reporter)) write_log(reporter, &work);
         } else {
             write_ending(reporter, &work);

@@ -8,6 +8,7 @@
 #include "pawl.h"
 #include "worker/ending.h"
 
+struct pawl_board;
 struct pawl_keeper;
 struct pawl_reporter;
 
@@ -17,7 +18,8 @@ struct pawl_reporter_options {
     int32_t slot;
     int heard_fd; /* rung when there is room for more, and when a task is settled */
     const struct pawl_log *log;
-    bool is_terminal; /* lines passed on to standard error get their task in front */
+    struct pawl_board *board; /* or NULL: standard error is no terminal, or shows no lines */
+    bool is_terminal;         /* lines passed on to standard error get their task in front */
 };
 
 /* Starts the thread; all in options is borrowed until close. PAWL_NO_MEMORY. */

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "supervisor/clock.h"
 #include "supervisor/keeper.h"
+#include "worker/board.h"
 #include "worker/leftover.h"
 #include "worker/process.h"
 #include "worker/reporter.h"
@@ -50,6 +51,8 @@ enum {
      * may be nobody's child of ours. */
     CLEAR_LOOK_MS_MIN = 1,
     CLEAR_LOOK_MS_MAX = 250,
+    /* Between two drawings of the lines on a terminal. */
+    BOARD_MS = 200,
 };
 
 enum phase { FREE, BEGINNING, WORKING, CLEARING, REPORTING };
@@ -121,9 +124,10 @@ struct worker {
     struct pollfd *poll_fds;
     pid_t *commands; /* of each slot, 0 = none; filled by find_commands */
 
-    bool claims_are_over; /* no more tasks are asked for */
-    int64_t turn;         /* grows when a slot begins or gets free */
-    bool child_has_ended; /* since the last round */
+    bool claims_are_over;     /* no more tasks are asked for */
+    int64_t turn;             /* grows when a slot begins or gets free */
+    bool child_has_ended;     /* since the last round */
+    int64_t board_at_boot_ms; /* the next drawing */
     bool is_draining;
     int64_t drain_until_boot_ms; /* then commands are stopped */
     bool is_hurried;
@@ -557,6 +561,9 @@ static int64_t next_due(const struct worker *worker)
             due = earlier(due, pool->claim_at_boot_ms);
         }
     }
+    if (worker->options->board != NULL && !is_idle(worker)) {
+        due = earlier(due, worker->board_at_boot_ms);
+    }
     for (int32_t i = 0; i < worker->slot_count; i++) {
         const struct slot *slot = &worker->slots[i];
         if (slot->phase == CLEARING) due = earlier(due, slot->look_at_boot_ms);
@@ -604,6 +611,46 @@ static bool is_over(struct worker *worker)
     return true;
 }
 
+static const char *phase_text(const struct slot *slot)
+{
+    switch (slot->phase) {
+    case FREE:
+        return "";
+    case BEGINNING:
+        return "begins";
+    case WORKING:
+        return slot->reason == STOP_NONE ? "runs" : "is stopped";
+    case CLEARING:
+        return slot->is_uncontained ? "uncontained: see the log"
+                                    : "has ended, its children have not";
+    case REPORTING:
+        return "is told";
+    }
+    return "";
+}
+
+/* The line of each slot on a terminal: what, since when, how far. */
+static void show_slots(struct worker *worker, int64_t now_boot_ms)
+{
+    struct pawl_board *board = worker->options->board;
+    if (board == NULL || (now_boot_ms < worker->board_at_boot_ms && !is_idle(worker))) return;
+    worker->board_at_boot_ms = now_boot_ms + BOARD_MS;
+    for (int32_t i = 0; i < worker->slot_count; i++) {
+        const struct slot *slot = &worker->slots[i];
+        char line[PAWL_BOARD_LINE_BYTES_MAX + 1] = "";
+        double progress = pawl_talk_progress(slot->talk);
+        if (slot->phase != FREE) {
+            (void)snprintf(line, sizeof line, "[%d] %.*s %.*s %" PRId64 "s %s", (int)i + 1,
+                           PAWL_STR_ARG(slot->queue), PAWL_STR_ARG(slot->fence.task_id),
+                           (now_boot_ms - slot->started_boot_ms) / 1000, phase_text(slot));
+            size_t len = strlen(line);
+            if (progress >= 0) (void)snprintf(line + len, sizeof line - len, " %.0f%%", progress);
+        }
+        pawl_board_set(board, i, pawl_str_of(line));
+    }
+    pawl_board_draw(board);
+}
+
 static void work(struct worker *worker)
 {
     for (;;) {
@@ -616,6 +663,7 @@ static void work(struct worker *worker)
             tend(worker, &worker->slots[i], now_boot_ms);
         }
         worker->child_has_ended = false;
+        show_slots(worker, now_boot_ms);
         if (is_over(worker)) return;
         for (size_t i = 0; i < worker->pool_count; i++) {
             ask_for_tasks(&worker->pools[i], now_boot_ms);
@@ -670,6 +718,7 @@ static enum pawl_code open_slot(struct pool *pool, struct slot *slot, struct paw
         .heard_fd = worker->heard_fd,
         .log = worker->options->log,
         .is_terminal = worker->options->is_terminal,
+        .board = worker->options->board,
     };
     slot->pool = pool;
     slot->number = (int32_t)(slot - worker->slots);

@@ -18,6 +18,8 @@
 #include "pawl.h"
 #include "supervisor/claimer.h"
 
+struct pawl_board;
+
 enum {
     PAWL_WORKER_GRACE_MS_DEFAULT = 5000,
     /* Pools of one worker: each has threads of its own to claim and to keep leases. */
@@ -46,6 +48,7 @@ struct pawl_worker_options { /* all borrowed until the worker has ended */
     bool is_once;              /* end after one task; with one pool only */
     bool is_until_empty;       /* end when nothing is ready and nothing runs */
     bool is_terminal;          /* standard error is one */
+    struct pawl_board *board;  /* on it, with a line for each slot; NULL = none */
     int signal_fd;             /* tells of SIGINT and SIGTERM, which are blocked in all threads */
     const struct pawl_log *log;
 };

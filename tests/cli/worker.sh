@@ -260,6 +260,29 @@ queues_from_wrong()
 }
 test_that "a bad line of --queues-from is refused by its number, before anything is claimed" queues_from_wrong
 
+lines_of_slots()
+{
+    command -v script >/dev/null || skips "no script(1) to be a terminal"
+    add --id shown --queue mail; add --id other
+    open_up
+    mkfifo go
+    script -qfec "$PAWL_BIN worker run mail --until-empty -- sh -c 'pawl task progress 42; echo hello >&2; echo ready >$folder/up; read -r x <$folder/go'" seen </dev/null >/dev/null 4<&- &
+    worker=$!
+    hear ready
+    until grep -q '^\[1\] mail shown [0-9]*s runs 42%' seen; do :; done
+    echo >go
+    ended 0
+    grep -q '^shown | hello' seen
+    # The last thing said of the lines is that they are taken away; nothing else of the terminal was touched.
+    tr -d '\r' <seen | grep -o "$(printf '\033')\[[0-9?]*[A-Za-z]" | sort -u >codes
+    equals "$(printf '\033[1A\n\033[J')" "$(cat codes)"
+    sed -n '/event=worker.ended/,$p' seen | grep -q '\[1\]' && complain "a line is left: $(cat seen)"
+    state shown COMPLETED
+    work --quiet -- true
+    ! grep -q '\[1\]' "$folder/err"
+}
+test_that "on a terminal each slot has a line with its task and its progress, which goes at the end" lines_of_slots
+
 # ---- Being stopped -----------------------------------------------------------------------------------
 
 # A fifo that what we start can speak into; kept open here, so that it never ends between two speakers.
@@ -304,7 +327,7 @@ lease_kept()
 {
     add --id k
     # Many times the lease, counted by the command itself.
-    work --lease 200ms -- sh -c 'sleep 1.1; echo through'
+    work --lease 600ms -- sh -c 'sleep 2; echo through'
     run task get k; has state '"COMPLETED"'; has epoch 1; shows '"result":"through"'
 }
 test_that "the lease of a running command is renewed" lease_kept
@@ -378,30 +401,30 @@ killed_after_grace()
 {
     add --id g --retry-delay 1h
     open_up
-    "$PAWL_BIN" worker run --once --timeout 100ms --grace 100ms -- \
+    "$PAWL_BIN" worker run --once --timeout 1s --grace 100ms -- \
         sh -c 'trap "" TERM; echo ready >'"$folder/up"'; while :; do sleep 0.02; done' 2>said &
     worker=$!
     hear ready
     ended 0
-    run task get g; has state '"QUEUED"'; has error '"timed out after 100 ms"'
+    run task get g; has state '"QUEUED"'; has error '"timed out after 1000 ms"'
 }
 test_that "a command that does not heed SIGTERM is killed after the grace" killed_after_grace
 
 timeout_of_task()
 {
-    add --id t --timeout 150ms --max-retries 0
+    add --id t --timeout 1s --max-retries 0
     start_stubborn 0 --once
     hear term
     ended 0
     state t DEAD_LETTER
     # The engine may have ended the attempt already: no outcome is dropped, and none comes late.
-    grep -qE ' level=warn event=worker.task_ended task=t epoch=1 outcome=(fail|timed_out) exit_status=0 error=".*timed out after 150 ms" state=DEAD_LETTER$' said ||
+    grep -qE ' level=warn event=worker.task_ended task=t epoch=1 outcome=(fail|timed_out) exit_status=0 error=".*timed out after 1000 ms" state=DEAD_LETTER$' said ||
         complain "$(cat said)"
     ! grep -q dropped said
     run task get t --late; shows '"late_results":\[\]'
     add --id own --max-retries 0
     rm -f up
-    start_stubborn 0 --once --timeout 100ms
+    start_stubborn 0 --once --timeout 1s
     hear term
     ended 0
     state own DEAD_LETTER

@@ -56,7 +56,7 @@ locks()
     for shell in sh bash; do
         add --id "$shell"
         work -- "$shell" -c 'sh -c "readlink /proc/self/fd/100"'
-        run task result "$shell" -r; shows "/$shell\\.1\$"
+        run task result "$shell" -r; shows "/$shell\\.[0-9a-f]+\\.1\$"
     done
     run worker run --once --until-empty -- sh -c 'pawl task get "$PAWL_TASK_ID"'
     [ -z "$(find . -path './pawl.db-locks/*' ! -name place)" ] || complain "$(find .)"
