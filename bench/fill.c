@@ -7,16 +7,12 @@
 
 enum { ROWS_A_COMMIT = 5000 };
 
-static void fill(struct rows *rows, long count, bool is_finished)
+static void fill(struct rows *rows, long count, void (*add)(struct rows *rows, int count))
 {
-    for (long i = 0; i < count; i++) {
-        if (i % ROWS_A_COMMIT == 0) rows_begin(rows);
-        if (is_finished) {
-            rows_finished(rows);
-        } else {
-            (void)rows_create(rows);
-        }
-        if (i % ROWS_A_COMMIT == ROWS_A_COMMIT - 1 || i == count - 1) rows_commit(rows);
+    for (long left = count; left > 0; left -= ROWS_A_COMMIT) {
+        rows_begin(rows);
+        add(rows, left < ROWS_A_COMMIT ? (int)left : ROWS_A_COMMIT);
+        rows_commit(rows);
     }
 }
 
@@ -26,10 +22,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "use: fill STORE FINISHED QUEUED [QUEUE]\n");
         return 2;
     }
-    struct rows rows;
+    static struct rows rows;
     rows_open(&rows, argv[1], argc > 4 ? argv[4] : "backlog");
-    fill(&rows, atol(argv[2]), true);
-    fill(&rows, atol(argv[3]), false);
+    fill(&rows, atol(argv[2]), rows_finished);
+    fill(&rows, atol(argv[3]), rows_create);
     rows_close(&rows);
     return 0;
 }

@@ -1,37 +1,44 @@
 #include "rows.h"
 
+#include "base/error.h"
 #include "core/task/event.h"
+#include "store/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { VALUES_MAX = 64, LOG_PAGES_LONG = 1000 };
+enum { VALUES_MAX = 64 };
 
 static const char result[] = "{\"answer\":\"forty-two\",\"n\":42}";
 
 struct values {
-    int64_t number[VALUES_MAX];
-    const char *text[VALUES_MAX];
-    int count;
+    struct pawl_value of[VALUES_MAX];
+    size_t count;
 };
 
-static void must(struct rows *rows, int got, int want)
+static void must(enum pawl_code code, const struct pawl_error *err)
 {
-    if (got == want) return;
-    fprintf(stderr, "ceiling: %s (%d)\n", sqlite3_errmsg(rows->db), got);
+    if (code == PAWL_OK) return;
+    fprintf(stderr, "ceiling: %s\n", err->text);
     exit(1);
 }
 
 static void add(struct values *values, int64_t number)
 {
-    values->number[values->count++] = number;
+    values->of[values->count++] = number == ROWS_NULL ? pawl_null() : pawl_int(number);
+}
+
+static void add_real(struct values *values, double real)
+{
+    values->of[values->count++] = pawl_real(real);
 }
 
 static void add_text(struct values *values, const char *text)
 {
-    values->text[values->count++] = text;
+    values->of[values->count++] =
+        text == NULL ? pawl_null() : pawl_text((struct pawl_str){text, strlen(text)});
 }
 
 static void add_many(struct values *values, int64_t number, int count)
@@ -39,74 +46,128 @@ static void add_many(struct values *values, int64_t number, int count)
     while (count-- > 0) add(values, number);
 }
 
-static sqlite3_stmt *bound(struct rows *rows, enum pawl_statement number, const struct values *values)
+static void ask(struct rows *rows, enum pawl_statement statement, const struct values *values,
+                pawl_on_row *on_row)
 {
-    sqlite3_stmt **slot = &rows->statements[number];
-    if (*slot == NULL) {
-        must(rows,
-             sqlite3_prepare_v3(rows->db, pawl_sql_sqlite[number], -1, SQLITE_PREPARE_PERSISTENT, slot,
-                                NULL),
-             SQLITE_OK);
-    }
-    for (int i = 0; i < values->count; i++) {
-        int got = SQLITE_OK;
-        if (values->text[i] != NULL) {
-            got = sqlite3_bind_text(*slot, i + 1, values->text[i], -1, SQLITE_STATIC);
-        } else if (values->number[i] == ROWS_NULL) {
-            got = sqlite3_bind_null(*slot, i + 1);
+    struct pawl_error err;
+    struct pawl_db_ask question = {
+        .statement = statement,
+        .values = values->of,
+        .count = values->count,
+        .on_row = on_row,
+        .self = rows,
+    };
+    must(pawl_db_ask(rows->db, &question, &err), &err);
+}
+
+static void change(struct rows *rows, enum pawl_statement statement, const struct values *values)
+{
+    struct pawl_error err;
+    must(pawl_db_change(rows->db, statement, values->of, values->count, true, &err), &err);
+}
+
+static void run_alone(struct rows *rows, enum pawl_statement statement)
+{
+    ask(rows, statement, &(struct values){0}, NULL);
+}
+
+static void flush(struct rows *rows)
+{
+    struct pawl_error err;
+    must(pawl_db_flush(rows->db, &err), &err);
+}
+
+/* ---- What is read: every column, as a load reads it ---- */
+
+static void read_task(struct rows *rows, const struct pawl_db_row *row)
+{
+    enum { TEXTS_FIRST = 46, TEXTS_LAST = 48, PROGRESS = 28 };
+    for (int32_t i = 0; i < PAWL_ROW_TASK_COLUMNS; i++) {
+        if (i == 1 || (i >= TEXTS_FIRST && i <= TEXTS_LAST)) {
+            rows->sum += (int64_t)pawl_db_text(row, i).len;
+        } else if (i == PROGRESS) {
+            rows->sum += (int64_t)pawl_db_double(row, i);
         } else {
-            got = sqlite3_bind_int64(*slot, i + 1, values->number[i]);
-        }
-        must(rows, got, SQLITE_OK);
-    }
-    return *slot;
-}
-
-static void run(struct rows *rows, enum pawl_statement number, const struct values *values)
-{
-    sqlite3_stmt *statement = bound(rows, number, values);
-    must(rows, sqlite3_step(statement), SQLITE_DONE);
-    (void)sqlite3_reset(statement);
-}
-
-/* Reads every column, as a load does. */
-static int64_t read_columns(sqlite3_stmt *statement)
-{
-    int64_t sum = 0;
-    int count = sqlite3_column_count(statement);
-    for (int i = 0; i < count; i++) {
-        if (sqlite3_column_type(statement, i) == SQLITE_TEXT) {
-            sum += sqlite3_column_bytes(statement, i);
-        } else {
-            sum += sqlite3_column_int64(statement, i);
+            rows->sum += pawl_db_int64(row, i);
         }
     }
-    return sum;
 }
 
+static enum pawl_code on_task(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)err;
+    read_task(self, row);
+    return PAWL_OK;
+}
+
+static enum pawl_code on_ready(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct rows *rows = self;
+    struct rows_claimed *claimed = &rows->claimed[rows->claimed_count++];
+    struct pawl_str id = pawl_db_text(row, 1);
+    (void)err;
+    read_task(rows, row);
+    claimed->key = pawl_db_int64(row, 0);
+    (void)snprintf(claimed->id, sizeof claimed->id, "%.*s", (int)id.len, id.ptr);
+    return PAWL_OK;
+}
+
+static enum pawl_code on_body(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)err;
+    ((struct rows *)self)->sum += (int64_t)pawl_db_text(row, 0).len;
+    return PAWL_OK;
+}
+
+static enum pawl_code on_head(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct rows *rows = self;
+    (void)err;
+    rows->position = pawl_db_int64(row, 0);
+    rows->next_key = pawl_db_int64(row, 1);
+    return PAWL_OK;
+}
+
+static enum pawl_code on_queue(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)err;
+    ((struct rows *)self)->queue = pawl_db_int64(row, 0);
+    return PAWL_OK;
+}
+
+/* ---- What is written ---- */
+
+/* Kept until the commit, which writes them all. */
 static void event(struct rows *rows, int64_t task, int64_t sequence, enum pawl_event_type type,
-                  enum pawl_task_state state, int64_t epoch, int64_t version, const char *actor)
+                  enum pawl_task_state state)
 {
+    if (rows->event_count == rows->event_room) {
+        rows->event_room = rows->event_room == 0 ? 1024 : 2 * rows->event_room;
+        rows->events = realloc(rows->events, rows->event_room * sizeof *rows->events);
+        if (rows->events == NULL) exit(1);
+    }
+    rows->events[rows->event_count++] = (struct rows_event){task, sequence, type, state};
+}
+
+static void write_event(struct rows *rows, const struct rows_event *event)
+{
+    bool was_claimed = event->sequence > 2;
     struct values v = {0};
     add(&v, ++rows->position);
-    add(&v, task);
-    add(&v, sequence);
-    add(&v, type);
+    add(&v, event->task);
+    add(&v, event->sequence);
+    add(&v, event->type);
     add(&v, rows->now_ms);
-    add(&v, state);
-    add(&v, epoch);
-    add(&v, version);
-    add(&v, state == PAWL_TASK_COMPLETED ? 100 : 0);
+    add(&v, event->state);
+    add(&v, was_claimed);     /* epoch */
+    add(&v, event->sequence); /* version */
+    add_real(&v, event->state == PAWL_TASK_COMPLETED ? 100 : 0);
     add(&v, 0);
     add_many(&v, ROWS_NULL, 2);
     add(&v, 0);
-    if (actor != NULL) {
-        add_text(&v, actor);
-    } else {
-        add(&v, ROWS_NULL);
-    }
+    add_text(&v, was_claimed ? "worker-1" : NULL);
     add(&v, ROWS_NULL);
-    run(rows, PAWL_SQL_EVENT_ADD, &v);
+    ask(rows, PAWL_SQL_EVENT_ADD, &v, NULL);
 }
 
 static void payload(struct rows *rows, int64_t task, enum pawl_payload_kind kind, const char *body)
@@ -114,7 +175,7 @@ static void payload(struct rows *rows, int64_t task, enum pawl_payload_kind kind
     struct values v = {0};
     add(&v, task * PAWL_PAYLOAD_KINDS_MAX + kind);
     add_text(&v, body);
-    run(rows, PAWL_SQL_PAYLOAD_PUT, &v);
+    change(rows, PAWL_SQL_PAYLOAD_PUT, &v);
 }
 
 /* A task's row as TASK_ADD takes it: queued and ready, or completed. */
@@ -146,7 +207,7 @@ static int64_t task(struct rows *rows, bool is_finished)
     add(&v, rows->now_ms);
     add(&v, is_finished ? rows->now_ms : ROWS_NULL);
     add(&v, is_finished ? rows->now_ms : ROWS_NULL);
-    add(&v, is_finished ? 100 : 0); /* progress */
+    add_real(&v, is_finished ? 100 : 0); /* progress */
     add(&v, 0);
     add(&v, ROWS_NULL);
     add(&v, 0);                     /* control */
@@ -162,24 +223,33 @@ static int64_t task(struct rows *rows, bool is_finished)
     add(&v, 0);
     add_many(&v, ROWS_NULL, 3);
     add(&v, key);                   /* body_digest */
-    run(rows, PAWL_SQL_TASK_ADD, &v);
-    payload(rows, key, PAWL_PAYLOAD_INPUT, rows->input);
-    event(rows, key, 1, PAWL_EVENT_CREATED, PAWL_TASK_PENDING, 0, 1, NULL);
-    event(rows, key, 2, PAWL_EVENT_QUEUED, PAWL_TASK_QUEUED, 0, 2, NULL);
+    change(rows, PAWL_SQL_TASK_ADD, &v);
     return key;
 }
 
-int64_t rows_create(struct rows *rows)
+static void add_tasks(struct rows *rows, int count, bool is_finished)
 {
-    return task(rows, false);
+    int64_t first = rows->next_key;
+    for (int i = 0; i < count; i++) (void)task(rows, is_finished);
+    for (int64_t key = first; key < first + count; key++) {
+        payload(rows, key, PAWL_PAYLOAD_INPUT, rows->input);
+        if (is_finished) payload(rows, key, PAWL_PAYLOAD_RESULT, result);
+        event(rows, key, 1, PAWL_EVENT_CREATED, PAWL_TASK_PENDING);
+        event(rows, key, 2, PAWL_EVENT_QUEUED, PAWL_TASK_QUEUED);
+        if (!is_finished) continue;
+        event(rows, key, 3, PAWL_EVENT_STARTED, PAWL_TASK_RUNNING);
+        event(rows, key, 4, PAWL_EVENT_COMPLETED, PAWL_TASK_COMPLETED);
+    }
 }
 
-void rows_finished(struct rows *rows)
+void rows_create(struct rows *rows, int count)
 {
-    int64_t key = task(rows, true);
-    payload(rows, key, PAWL_PAYLOAD_RESULT, result);
-    event(rows, key, 3, PAWL_EVENT_STARTED, PAWL_TASK_RUNNING, 1, 3, "worker-1");
-    event(rows, key, 4, PAWL_EVENT_COMPLETED, PAWL_TASK_COMPLETED, 1, 4, "worker-1");
+    add_tasks(rows, count, false);
+}
+
+void rows_finished(struct rows *rows, int count)
+{
+    add_tasks(rows, count, true);
 }
 
 /* TASK_SAVE: RUNNING from QUEUED, or COMPLETED from RUNNING. */
@@ -200,7 +270,7 @@ static void save(struct rows *rows, int64_t key, bool is_finished)
     add(&v, ROWS_NULL);
     add(&v, rows->now_ms);
     add(&v, rows->now_ms);
-    add(&v, is_finished ? 100 : 0);
+    add_real(&v, is_finished ? 100 : 0);
     add(&v, is_finished);
     add(&v, ROWS_NULL);
     add(&v, 0);
@@ -217,53 +287,40 @@ static void save(struct rows *rows, int64_t key, bool is_finished)
     add(&v, is_finished ? ROWS_NULL : rows->now_ms + 60000);
     add(&v, is_finished ? rows->now_ms : ROWS_NULL);
     add(&v, ROWS_NULL);
-    run(rows, PAWL_SQL_TASK_SAVE, &v);
+    change(rows, PAWL_SQL_TASK_SAVE, &v);
 }
 
-int rows_claim(struct rows *rows, int count, struct rows_claimed *out)
+void rows_claim(struct rows *rows, int count)
 {
     struct values v = {0};
     add(&v, rows->queue);
-    add(&v, count);
-    sqlite3_stmt *ready = bound(rows, PAWL_SQL_TASKS_READY, &v);
-    int found = 0;
-    while (sqlite3_step(ready) == SQLITE_ROW) {
-        (void)read_columns(ready);
-        out[found].key = sqlite3_column_int64(ready, 0);
-        (void)snprintf(out[found].id, sizeof out[found].id, "%s",
-                       (const char *)sqlite3_column_text(ready, 1));
-        found++;
-    }
-    (void)sqlite3_reset(ready);
-    for (int i = 0; i < found; i++) {
+    add(&v, count < ROWS_CLAIMED_MAX ? count : ROWS_CLAIMED_MAX);
+    rows->claimed_count = 0;
+    ask(rows, PAWL_SQL_TASKS_READY, &v, on_ready);
+    flush(rows);
+    for (int i = 0; i < rows->claimed_count; i++) {
         struct values key = {0};
-        add(&key, out[i].key * PAWL_PAYLOAD_KINDS_MAX + PAWL_PAYLOAD_INPUT);
-        sqlite3_stmt *body = bound(rows, PAWL_SQL_PAYLOAD_GET, &key);
-        must(rows, sqlite3_step(body), SQLITE_ROW);
-        (void)read_columns(body);
-        (void)sqlite3_reset(body);
-        save(rows, out[i].key, false);
-        event(rows, out[i].key, 3, PAWL_EVENT_STARTED, PAWL_TASK_RUNNING, 1, 3, "worker-1");
+        add(&key, rows->claimed[i].key * PAWL_PAYLOAD_KINDS_MAX + PAWL_PAYLOAD_INPUT);
+        ask(rows, PAWL_SQL_PAYLOAD_GET, &key, on_body);
     }
-    return found;
+    for (int i = 0; i < rows->claimed_count; i++) {
+        save(rows, rows->claimed[i].key, false);
+        event(rows, rows->claimed[i].key, 3, PAWL_EVENT_STARTED, PAWL_TASK_RUNNING);
+    }
 }
 
-void rows_complete(struct rows *rows, const struct rows_claimed *claimed)
+void rows_complete(struct rows *rows)
 {
-    struct values id = {0};
-    add_text(&id, claimed->id);
-    sqlite3_stmt *found = bound(rows, PAWL_SQL_TASK_BY_ID, &id);
-    must(rows, sqlite3_step(found), SQLITE_ROW);
-    (void)read_columns(found);
-    (void)sqlite3_reset(found);
-    save(rows, claimed->key, true);
-    payload(rows, claimed->key, PAWL_PAYLOAD_RESULT, result);
-    event(rows, claimed->key, 4, PAWL_EVENT_COMPLETED, PAWL_TASK_COMPLETED, 1, 4, "worker-1");
-}
-
-static void run_alone(struct rows *rows, enum pawl_statement number)
-{
-    run(rows, number, &(struct values){0});
+    for (int i = 0; i < rows->claimed_count; i++) {
+        struct values id = {0};
+        add_text(&id, rows->claimed[i].id);
+        ask(rows, PAWL_SQL_TASK_BY_ID, &id, on_task);
+    }
+    for (int i = 0; i < rows->claimed_count; i++) save(rows, rows->claimed[i].key, true);
+    for (int i = 0; i < rows->claimed_count; i++) {
+        payload(rows, rows->claimed[i].key, PAWL_PAYLOAD_RESULT, result);
+        event(rows, rows->claimed[i].key, 4, PAWL_EVENT_COMPLETED, PAWL_TASK_COMPLETED);
+    }
 }
 
 void rows_begin(struct rows *rows)
@@ -274,50 +331,32 @@ void rows_begin(struct rows *rows)
     run_alone(rows, PAWL_SQL_BEGIN_WRITE);
 }
 
-static int log_grew(void *self, sqlite3 *db, const char *name, int pages)
-{
-    (void)db;
-    (void)name;
-    ((struct rows *)self)->log_pages = pages;
-    return SQLITE_OK;
-}
-
 void rows_commit(struct rows *rows)
 {
+    for (size_t i = 0; i < rows->event_count; i++) write_event(rows, &rows->events[i]);
+    rows->event_count = 0;
     struct values v = {0};
     add(&v, rows->position);
     add(&v, rows->next_key);
     add(&v, rows->now_ms);
-    run(rows, PAWL_SQL_HEAD_SAVE, &v);
+    change(rows, PAWL_SQL_HEAD_SAVE, &v);
     run_alone(rows, PAWL_SQL_COMMIT);
-    if (rows->log_pages < LOG_PAGES_LONG) return;
-    (void)sqlite3_wal_checkpoint_v2(rows->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    rows->log_pages = 0;
+    flush(rows);
+    if (rows->db->driver->checkpoint != NULL) rows->db->driver->checkpoint(rows->db, false);
 }
 
-void rows_open(struct rows *rows, const char *path, const char *queue)
+void rows_open(struct rows *rows, const char *store, const char *queue)
 {
+    struct pawl_error err;
+    struct pawl_db_options options = {.target = {store, strlen(store)}, .must_exist = true};
     *rows = (struct rows){0};
     (void)snprintf(rows->input, sizeof rows->input, "{\"payload\":\"%0*d\"}", INPUT_BYTES - 14, 7);
-    must(rows, sqlite3_open_v2(path, &rows->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL),
-         SQLITE_OK);
-    must(rows,
-         sqlite3_exec(rows->db,
-                      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -8192;"
-                      "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY;",
-                      NULL, NULL, NULL),
-         SQLITE_OK);
-    sqlite3_wal_hook(rows->db, log_grew, rows);
-    sqlite3_stmt *head = bound(rows, PAWL_SQL_HEAD_LOCK, &(struct values){0});
-    must(rows, sqlite3_step(head), SQLITE_ROW);
-    rows->position = sqlite3_column_int64(head, 0);
-    rows->next_key = sqlite3_column_int64(head, 1);
-    (void)sqlite3_reset(head);
+    must(pawl_db_open(&rows->db, &options, &err), &err);
     struct values name = {0};
     add_text(&name, queue);
-    sqlite3_stmt *found = bound(rows, PAWL_SQL_QUEUE_BY_NAME, &name);
-    if (sqlite3_step(found) == SQLITE_ROW) rows->queue = sqlite3_column_int64(found, 0);
-    (void)sqlite3_reset(found);
+    ask(rows, PAWL_SQL_HEAD_LOCK, &(struct values){0}, on_head);
+    ask(rows, PAWL_SQL_QUEUE_BY_NAME, &name, on_queue);
+    flush(rows);
     if (rows->queue != 0) return;
     rows->queue = rows->next_key++;
     struct values v = {0};
@@ -325,12 +364,12 @@ void rows_open(struct rows *rows, const char *path, const char *queue)
     add_text(&v, queue);
     add_many(&v, 0, 7);
     rows_begin(rows);
-    run(rows, PAWL_SQL_QUEUE_ADD, &v);
+    change(rows, PAWL_SQL_QUEUE_ADD, &v);
     rows_commit(rows);
 }
 
 void rows_close(struct rows *rows)
 {
-    for (int i = 0; i < PAWL_SQL_COUNT; i++) (void)sqlite3_finalize(rows->statements[i]);
-    (void)sqlite3_close(rows->db);
+    free(rows->events);
+    pawl_db_close(rows->db);
 }
