@@ -39,10 +39,12 @@ enum {
     /* Pages of 4 KiB in the log. From the first on it is copied into the file after a commit, and
      * SQLite then begins it anew, so that it stays short and is overwritten in place (a sync of a
      * growing file costs nearly twice as much). From the second on readers that stand in its way
-     * are waited for. */
+     * are waited for: those that began before the copying, then those that began during it; who
+     * begins after it reads the file alone and is in nobody's way. So the wait is for two reads of
+     * a page, each far below half of it. */
     LOG_PAGES_LONG = 1000,
     LOG_PAGES_TOO_LONG = 16000,
-    LOG_BUSY_MS_MAX = 200,
+    LOG_BUSY_MS_MAX = 400,
 };
 
 struct sqlite {

@@ -165,7 +165,9 @@ static int vfs_random(sqlite3_vfs *vfs, int bytes, char *out)
 
 static int vfs_sleep(sqlite3_vfs *vfs, int us)
 {
-    shim_of(vfs)->slept_us += us;
+    struct shim_vfs *shim = shim_of(vfs);
+    shim->slept_us += us;
+    if (shim->on_sleep != NULL) shim->on_sleep(shim->on_sleep_self);
     return us;
 }
 

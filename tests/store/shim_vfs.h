@@ -15,6 +15,8 @@ struct shim_vfs {
     bool fails_read;
     int write_count; /* since it was last set to 0 */
     long long slept_us;
+    void (*on_sleep)(void *self); /* NULL = nothing happens meanwhile */
+    void *on_sleep_self;
 };
 
 /* Registered under "shim" until removed. */
