@@ -105,6 +105,7 @@ struct pawl {
     size_t caused_room;
     int64_t next_due_at_ms;        /* store time; 0 = not known; INT64_MAX = nothing */
     int64_t next_due_boot_ms;      /* when that is on the boot clock */
+    int64_t looked_boot_ms;        /* when it was last read */
     int64_t no_step_until_boot_ms; /* after a failure of the engine's own work: patience */
     int64_t next_retain_at_ms;     /* store time; 0 = not known; INT64_MAX = nothing has ended */
     struct pawl_finished retained; /* up to there this pass of retention has come */

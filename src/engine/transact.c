@@ -646,6 +646,7 @@ static void look_ahead(struct pawl *pawl)
     pawl->next_due_at_ms = 0;
     pawl->next_due_boot_ms = boot_ms + PAWL_ENGINE_PATIENCE_MS;
     if (pawl_store_next_due(pawl->store, &due_at_ms, &now_ms, NULL) != PAWL_OK) return;
+    pawl->looked_boot_ms = boot_ms;
     look_at_retention(pawl);
     if (pawl->retain_ms != 0 && pawl->next_retain_at_ms < due_at_ms) due_at_ms = pawl->next_retain_at_ms;
     pawl->next_due_at_ms = due_at_ms == 0 ? now_ms : due_at_ms;
@@ -808,6 +809,19 @@ static void hear_bell(struct pawl *pawl)
     (void)pthread_mutex_unlock(&pawl->lock);
 }
 
+/* What others have committed meanwhile, and may have armed. On a file the turn's bell has told of all of it. On
+ * PostgreSQL the bell may come late, or never from one who died before he rang: so once a second what is due
+ * next is read all the same. Without a bell, or a thread that listens to it, it is read in every step. */
+static void hear_others(struct pawl *pawl)
+{
+    bool has_bell = pawl->turn != NULL || (pawl->has_thread && pawl_store_bell_fd(pawl->store) >= 0);
+    bool rang = pawl->turn != NULL ? pawl_turn_drain(pawl->turn) : pawl_store_bell_drain(pawl->store);
+    if (rang) hear_bell(pawl);
+    int64_t known_ms = pawl->env->boot_ms(pawl->env->self) - pawl->looked_boot_ms;
+    bool is_known = has_bell && (pawl->turn != NULL || known_ms < PAWL_ENGINE_PATIENCE_MS);
+    if (!is_known) pawl->next_due_at_ms = 0;
+}
+
 /* What may come along with the callers' commands in one transaction. */
 struct company {
     size_t own_max;
@@ -829,8 +843,7 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, st
     enum pawl_code code =
         pawl->turn == NULL ? PAWL_OK : pawl_turn_take(pawl->turn, PAWL_TURN_WAIT_MS_MAX, err);
     if (code == PAWL_OK) {
-        if (pawl->turn == NULL) pawl->next_due_at_ms = 0; /* others may have armed anything */
-        if (pawl->turn != NULL && pawl_turn_drain(pawl->turn)) hear_bell(pawl);
+        hear_others(pawl);
         code = run_transaction(&t, is_last_chance, err);
         if (code == PAWL_OK) pawl_store_checkpoint(pawl->store);
         log_if_slow(&t, t.began_boot_ms);
