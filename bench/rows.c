@@ -125,6 +125,7 @@ static enum pawl_code on_head(void *self, const struct pawl_db_row *row, struct 
     (void)err;
     rows->position = pawl_db_int64(row, 0);
     rows->next_key = pawl_db_int64(row, 1);
+    rows->wall_offset_ms = pawl_db_int64(row, 3);
     return PAWL_OK;
 }
 
@@ -132,6 +133,13 @@ static enum pawl_code on_queue(void *self, const struct pawl_db_row *row, struct
 {
     (void)err;
     ((struct rows *)self)->queue = pawl_db_int64(row, 0);
+    return PAWL_OK;
+}
+
+static enum pawl_code on_worker(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)err;
+    ((struct rows *)self)->worker = pawl_db_int64(row, 0);
     return PAWL_OK;
 }
 
@@ -223,6 +231,7 @@ static int64_t task(struct rows *rows, bool is_finished)
     add(&v, 0);
     add_many(&v, ROWS_NULL, 3);
     add(&v, key);                   /* body_digest */
+    add(&v, ROWS_NULL);             /* run_at_ms */
     change(rows, PAWL_SQL_TASK_ADD, &v);
     return key;
 }
@@ -261,8 +270,8 @@ static void save(struct rows *rows, int64_t key, bool is_finished)
     add(&v, is_finished);
     add(&v, is_finished ? 4 : 3);
     add(&v, 1);
-    add(&v, is_finished ? ROWS_NULL : 1);
-    add(&v, is_finished ? ROWS_NULL : 1);
+    add(&v, is_finished ? ROWS_NULL : PAWL_LEASE_CLIENT);
+    add(&v, is_finished ? ROWS_NULL : rows->worker);
     add(&v, is_finished ? ROWS_NULL : 60000);
     add(&v, is_finished ? ROWS_NULL : rows->now_ms + 60000);
     add(&v, ROWS_NULL);
@@ -286,7 +295,7 @@ static void save(struct rows *rows, int64_t key, bool is_finished)
     add(&v, ROWS_NULL);
     add(&v, is_finished ? ROWS_NULL : rows->now_ms + 60000);
     add(&v, is_finished ? rows->now_ms : ROWS_NULL);
-    add(&v, ROWS_NULL);
+    add_many(&v, ROWS_NULL, 2); /* blocked_by, run_at_ms */
     change(rows, PAWL_SQL_TASK_SAVE, &v);
 }
 
@@ -339,6 +348,7 @@ void rows_commit(struct rows *rows)
     add(&v, rows->position);
     add(&v, rows->next_key);
     add(&v, rows->now_ms);
+    add(&v, rows->wall_offset_ms);
     change(rows, PAWL_SQL_HEAD_SAVE, &v);
     run_alone(rows, PAWL_SQL_COMMIT);
     flush(rows);
@@ -353,10 +363,17 @@ void rows_open(struct rows *rows, const char *store, const char *queue)
     (void)snprintf(rows->input, sizeof rows->input, "{\"payload\":\"%0*d\"}", INPUT_BYTES - 14, 7);
     must(pawl_db_open(&rows->db, &options, &err), &err);
     struct values name = {0};
+    struct values worker = {0};
     add_text(&name, queue);
+    add_text(&worker, "worker-0");
     ask(rows, PAWL_SQL_HEAD_LOCK, &(struct values){0}, on_head);
     ask(rows, PAWL_SQL_QUEUE_BY_NAME, &name, on_queue);
+    ask(rows, PAWL_SQL_WORKER_BY_ID, &worker, on_worker);
     flush(rows);
+    if (rows->worker == 0) {
+        fprintf(stderr, "ceiling: lifecycle has to make the store, with its worker-0\n");
+        exit(1);
+    }
     if (rows->queue != 0) return;
     rows->queue = rows->next_key++;
     struct values v = {0};

@@ -25,7 +25,9 @@ struct rows {
     int64_t position; /* of the newest event */
     int64_t next_key;
     int64_t now_ms;
-    int64_t queue; /* key */
+    int64_t wall_offset_ms;
+    int64_t queue;  /* key */
+    int64_t worker; /* key of who claims */
     int64_t sum;   /* of all that was read: so that it is read */
     struct rows_claimed claimed[ROWS_CLAIMED_MAX]; /* by the newest rows_claim */
     int claimed_count;
@@ -35,7 +37,7 @@ struct rows {
     char input[INPUT_BYTES + 1];
 };
 
-/* Opens a store that the library has created, with the settings the library uses. Exits on any error. */
+/* Opens a store that `lifecycle` has created, with the settings the library uses. Exits on any error. */
 void rows_open(struct rows *rows, const char *store, const char *queue);
 void rows_close(struct rows *rows);
 
