@@ -91,6 +91,19 @@ struct pawl_kept pawl_lease_count(int64_t asked_boot_ms, int64_t left_ms, int64_
     };
 }
 
+int64_t pawl_lease_pace_ms(const struct pawl_kept *kept, int64_t left_ms, int64_t lease_ms,
+                           int64_t wanted_ms)
+{
+    return pawl_lease_renew_every_ms(kept->is_cut ? lease_ms : left_ms, wanted_ms);
+}
+
+int64_t pawl_lease_renew_at(const struct pawl_kept *kept, int64_t asked_boot_ms, int64_t every_ms)
+{
+    int64_t at_boot_ms = asked_boot_ms + every_ms;
+    bool is_late = at_boot_ms + RETRY_MS_MIN >= kept->stop_at_boot_ms;
+    return kept->is_cut && is_late ? INT64_MAX : at_boot_ms;
+}
+
 int64_t pawl_lease_try_again_ms(int64_t now_boot_ms, int64_t stop_at_boot_ms)
 {
     /* Beyond the margin nobody is helped: the work is being stopped. */
@@ -108,8 +121,9 @@ static void count_from(struct pawl_keeper *keeper, int32_t slot, int64_t asked_b
     held->kept =
         pawl_lease_count(asked_boot_ms, left_ms, held->lease_ms, held->attempt_end_boot_ms);
     held->kept.control = control;
-    held->every_ms = pawl_lease_renew_every_ms(left_ms, keeper->every_ms);
-    pawl_heap_set(&keeper->due, slot, asked_boot_ms + held->every_ms);
+    held->every_ms = pawl_lease_pace_ms(&held->kept, left_ms, held->lease_ms, keeper->every_ms);
+    pawl_heap_set(&keeper->due, slot,
+                  pawl_lease_renew_at(&held->kept, asked_boot_ms, held->every_ms));
 }
 
 static void add_news(struct pawl_keeper *keeper, int32_t slot)

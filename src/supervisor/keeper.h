@@ -71,6 +71,15 @@ int64_t pawl_lease_renew_every_ms(int64_t lease_ms, int64_t wanted_ms);
 struct pawl_kept pawl_lease_count(int64_t asked_boot_ms, int64_t left_ms, int64_t lease_ms,
                                   int64_t attempt_end_boot_ms);
 
+/* How often it is renewed. What is left of a lease that is cut grows no more: its length as granted
+ * sets the pace. */
+int64_t pawl_lease_pace_ms(const struct pawl_kept *kept, int64_t left_ms, int64_t lease_ms,
+                           int64_t wanted_ms);
+
+/* When to renew what was asked for at asked_boot_ms, INT64_MAX for not any more: a lease that is
+ * cut is renewed to learn what operators want, and as often as before. */
+int64_t pawl_lease_renew_at(const struct pawl_kept *kept, int64_t asked_boot_ms, int64_t every_ms);
+
 /* How long after a failed try the next one comes. */
 int64_t pawl_lease_try_again_ms(int64_t now_boot_ms, int64_t stop_at_boot_ms);
 

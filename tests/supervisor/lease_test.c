@@ -40,6 +40,28 @@ TEST("T-051 a lease that is cut at its attempt's end has no margin: then the tim
     CHECK(!kept.is_cut);
 }
 
+/* The renewals of an attempt, each answered at once. */
+static int count_renewals(int64_t lease_ms, int64_t attempt_ms)
+{
+    int64_t length_ms = lease_ms < attempt_ms ? lease_ms : attempt_ms;
+    int count = 0;
+    for (int64_t at_ms = 0; at_ms < attempt_ms; count++) {
+        int64_t left_ms = lease_ms < attempt_ms - at_ms ? lease_ms : attempt_ms - at_ms;
+        struct pawl_kept kept = pawl_lease_count(at_ms, left_ms, length_ms, attempt_ms);
+        int64_t every_ms = pawl_lease_pace_ms(&kept, left_ms, length_ms, 0);
+        at_ms = pawl_lease_renew_at(&kept, at_ms, every_ms);
+    }
+    return count - 1;
+}
+
+TEST("T-051 a lease that its attempt's end cuts is renewed as seldom as any, and not at that end")
+{
+    CHECK_EQ(2, count_renewals(60000, 60000));
+    CHECK_EQ(5, count_renewals(60000, 120000));
+    CHECK_EQ(2, count_renewals(60000, 400)); /* a third of what was granted */
+    CHECK_EQ(29, count_renewals(60000, 600000));
+}
+
 TEST("D-62 B4 a failed renewal is tried again after a quarter of what is left, 5 ms to 1 s")
 {
     static const struct {
