@@ -314,12 +314,12 @@ static struct pawl_ending ending_of(struct slot *slot)
 static void conclude(struct worker *worker, struct slot *slot)
 {
     struct pawl_ending ending = ending_of(slot);
-    if (slot->is_uncontained && worker->is_draining) {
-        ending = (struct pawl_ending){.kind = PAWL_ENDING_NONE}; /* its work goes on */
-    }
     if (pawl_arena_code(slot->arena) != PAWL_OK) {
         ending = (struct pawl_ending){.kind = PAWL_ENDING_FAIL,
                                       .text = PAWL_STR("no memory for the result")};
+    }
+    if (slot->is_uncontained && worker->is_draining) {
+        ending = (struct pawl_ending){.kind = PAWL_ENDING_NONE}; /* its work goes on */
     }
     if (ending.kind == PAWL_ENDING_COMPLETE && slot->process.is_cut) {
         pawl_log_write(worker->options->log, PAWL_LOG_WARN, "worker.result_cut",
