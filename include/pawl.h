@@ -642,7 +642,8 @@ PAWL_API void pawl_supervisor_close(struct pawl_supervisor *supervisor);
  *   fails  as pawl_task_start, with nothing changed
  *          PAWL_LEASE_LOST  the lease was lost on the way, the result thrown away
  *          PAWL_STATE       the supervisor is being stopped
- *          PAWL_LIMIT       PAWL_RUN_ONE_MAX calls of this are under way */
+ *          PAWL_LIMIT       PAWL_RUN_ONE_MAX calls of this are under way, or so many works are detached beyond
+ *                           detached_max */
 enum { PAWL_RUN_ONE_MAX = 64 };
 PAWL_API enum pawl_code pawl_supervisor_run_one(struct pawl_supervisor *supervisor, struct pawl_str task_id,
                                                 enum pawl_work_end *end, struct pawl_error *err) PAWL_MUST_USE;

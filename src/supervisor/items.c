@@ -45,15 +45,32 @@ struct pawl_item *pawl_item_find(struct pawl_supervisor *supervisor, int64_t tok
 static int32_t take_number(struct pawl_supervisor *supervisor)
 {
     if (supervisor->free_count > 0) return supervisor->free_numbers[--supervisor->free_count];
-    return supervisor->item_top < supervisor->item_room ? supervisor->item_top++ : -1;
+    pawl_assert(supervisor->item_top < supervisor->item_room);
+    return supervisor->item_top++;
 }
 
-bool pawl_item_take(struct pawl_supervisor *supervisor, struct pawl_work *work,
+bool pawl_item_reserve(struct pawl_supervisor *supervisor)
+{
+    int32_t taken = supervisor->in_hand_count + supervisor->asked_count;
+    bool is_full = supervisor->alone_count >= PAWL_RUN_ONE_MAX || taken >= supervisor->item_room;
+    if (is_full) return false;
+    supervisor->in_hand_count++;
+    supervisor->alone_count++;
+    return true;
+}
+
+void pawl_item_unreserve(struct pawl_supervisor *supervisor)
+{
+    supervisor->in_hand_count--;
+    supervisor->alone_count--;
+    (void)pthread_cond_broadcast(&supervisor->changed);
+}
+
+void pawl_item_take(struct pawl_supervisor *supervisor, struct pawl_work *work,
                     const struct pawl_grant *grant, int64_t asked_boot_ms, bool has_slot)
 {
     pawl_assert(grant->fence.task_id.len <= PAWL_TASK_ID_STORED_BYTES_MAX);
     int32_t number = take_number(supervisor);
-    if (number < 0) return false;
     struct pawl_item *item = &supervisor->items[number];
     bool has_timeout = grant->timeout_ms > 0;
     *item = (struct pawl_item){
@@ -69,9 +86,10 @@ bool pawl_item_take(struct pawl_supervisor *supervisor, struct pawl_work *work,
         .grace_at_boot_ms = INT64_MAX,
     };
     memcpy(item->task_id, grant->fence.task_id.ptr, grant->fence.task_id.len);
-    supervisor->in_hand_count++;
-    supervisor->slot_count += has_slot ? 1 : 0;
-    supervisor->alone_count += has_slot ? 0 : 1;
+    if (has_slot) { /* the others have been counted since their call began */
+        supervisor->in_hand_count++;
+        supervisor->slot_count++;
+    }
     work->number = number;
     work->token = item->token;
     work->grant.fence = pawl_item_fence(supervisor, item);
@@ -80,7 +98,6 @@ bool pawl_item_take(struct pawl_supervisor *supervisor, struct pawl_work *work,
     pawl_keeper_hold(supervisor->keeper, number, &work->grant.fence, grant->lease_ms, asked_boot_ms,
                      item->timeout_at_boot_ms);
     pawl_heap_set(&supervisor->looks, number, asked_boot_ms); /* it tells when to look next */
-    return true;
 }
 
 void pawl_item_drop(struct pawl_supervisor *supervisor, int32_t number)

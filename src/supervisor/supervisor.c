@@ -102,8 +102,7 @@ static void give_out(struct pawl_supervisor *supervisor, const struct pawl_grant
     (void)pthread_mutex_lock(&supervisor->mutex);
     struct pawl_slot *slot = free_slot(supervisor);
     pawl_assert(slot != NULL); /* no more was asked for */
-    bool is_taken = pawl_item_take(supervisor, &slot->work, grant, asked_boot_ms, true);
-    pawl_assert(is_taken); /* there are as many numbers as slots and detached ones */
+    pawl_item_take(supervisor, &slot->work, grant, asked_boot_ms, true);
     slot->is_busy = true;
     (void)pthread_mutex_unlock(&supervisor->mutex);
 
@@ -146,7 +145,7 @@ static void tend_claims(struct pawl_supervisor *supervisor)
     (void)pthread_mutex_lock(&supervisor->mutex);
     bool is_early = pawl_worker_boot_ms() < supervisor->claim_at_boot_ms;
     int32_t room = supervisor->is_stopping || is_early ? 0 : count_room(supervisor);
-    supervisor->claims = room > 0;
+    supervisor->asked_count = room;
     if (room > 0) pawl_claimer_ask(supervisor->claimer, room, CLAIM_WAIT_MS);
     (void)pthread_cond_broadcast(&supervisor->changed);
     (void)pthread_mutex_unlock(&supervisor->mutex);
@@ -482,8 +481,8 @@ static enum pawl_code wait_for_end(struct pawl_supervisor *supervisor, struct pa
     (void)pthread_mutex_lock(&supervisor->mutex);
     for (;;) {
         bool must_stop = supervisor->is_draining && supervisor->detached_count > 0;
-        bool is_over =
-            !supervisor->claims && supervisor->in_hand_count == supervisor->uncontained_count;
+        bool is_over = supervisor->asked_count == 0 &&
+                       supervisor->in_hand_count == supervisor->uncontained_count;
         if (must_stop) {
             (void)pthread_mutex_unlock(&supervisor->mutex);
             stop_detached(supervisor);
@@ -543,22 +542,27 @@ void pawl_supervisor_close(struct pawl_supervisor *supervisor)
 
 /* ---- One task, and the list ------------------------------------------------------------------ */
 
-/* In hand by itself, on the caller's thread. */
-static enum pawl_code begin_alone(struct pawl_supervisor *supervisor, struct pawl_work *work,
-                                  const struct pawl_grant *grant, int64_t asked_boot_ms,
-                                  struct pawl_error *err)
+static enum pawl_code enter_alone(struct pawl_supervisor *supervisor, struct pawl_error *err)
 {
     (void)pthread_mutex_lock(&supervisor->mutex);
-    bool is_taken = pawl_item_take(supervisor, work, grant, asked_boot_ms, false);
+    bool is_stopping = supervisor->is_stopping;
+    bool is_full = !is_stopping && !pawl_item_reserve(supervisor);
+    (void)pthread_mutex_unlock(&supervisor->mutex);
+    if (is_stopping) return pawl_error_set(err, PAWL_STATE, "the supervisor is being stopped");
+    if (!is_full) return PAWL_OK;
+    return pawl_error_set(err, PAWL_LIMIT, "%d calls are under way, or too much is detached",
+                          PAWL_RUN_ONE_MAX);
+}
+
+/* In hand by itself, on the caller's thread. */
+static void begin_alone(struct pawl_supervisor *supervisor, struct pawl_work *work,
+                        const struct pawl_grant *grant, int64_t asked_boot_ms)
+{
+    (void)pthread_mutex_lock(&supervisor->mutex);
+    pawl_item_take(supervisor, work, grant, asked_boot_ms, false);
     (void)pthread_mutex_unlock(&supervisor->mutex);
     pawl_worker_fd_ring(supervisor->heard_fd);
-    if (is_taken) return PAWL_OK;
-    struct pawl_change change = PAWL_CHANGE_INIT;
-    change.fence = &grant->fence;
-    enum pawl_code code =
-        pawl_task_release(supervisor->pawl, grant->fence.task_id, 0, &change, NULL);
-    (void)code; /* if that fails, its lease ends and it comes back */
-    return pawl_error_set(err, PAWL_LIMIT, "%d calls are under way", PAWL_RUN_ONE_MAX);
+    pawl_work_prepare(work, grant);
 }
 
 static enum pawl_code start_alone(struct pawl_supervisor *supervisor, struct pawl_str task_id,
@@ -572,8 +576,7 @@ static enum pawl_code start_alone(struct pawl_supervisor *supervisor, struct paw
     ask.is_supervised = true;
     int64_t asked_boot_ms = pawl_worker_boot_ms();
     enum pawl_code code = pawl_task_start(supervisor->pawl, task_id, &ask, scratch, &grant, err);
-    if (code == PAWL_OK) code = begin_alone(supervisor, work, &grant, asked_boot_ms, err);
-    if (code == PAWL_OK) pawl_work_prepare(work, &grant);
+    if (code == PAWL_OK) begin_alone(supervisor, work, &grant, asked_boot_ms);
     return code;
 }
 
@@ -581,13 +584,8 @@ enum pawl_code pawl_supervisor_run_one(struct pawl_supervisor *supervisor, struc
                                        enum pawl_work_end *end, struct pawl_error *err)
 {
     enum pawl_code code = check_alive(supervisor, err);
+    if (code == PAWL_OK) code = enter_alone(supervisor, err);
     if (code != PAWL_OK) return code;
-    (void)pthread_mutex_lock(&supervisor->mutex);
-    bool is_stopping = supervisor->is_stopping;
-    bool is_full = supervisor->alone_count >= PAWL_RUN_ONE_MAX;
-    (void)pthread_mutex_unlock(&supervisor->mutex);
-    if (is_stopping) return pawl_error_set(err, PAWL_STATE, "the supervisor is being stopped");
-    if (is_full) return pawl_error_set(err, PAWL_LIMIT, "%d calls are under way", PAWL_RUN_ONE_MAX);
     struct pawl_arena *scratch = NULL;
     struct pawl_work work = {.supervisor = supervisor, .stop_fd = -1};
     enum pawl_work_end ended;
@@ -600,6 +598,10 @@ enum pawl_code pawl_supervisor_run_one(struct pawl_supervisor *supervisor, struc
         code = pawl_work_run(&work, &ended, err);
         if (code == PAWL_OK && end != NULL) *end = ended;
         if (work.stop_fd >= 0) (void)close(work.stop_fd);
+    } else {
+        (void)pthread_mutex_lock(&supervisor->mutex);
+        pawl_item_unreserve(supervisor);
+        (void)pthread_mutex_unlock(&supervisor->mutex);
     }
     pawl_arena_close(work.arena);
     return code;

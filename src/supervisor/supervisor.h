@@ -99,12 +99,12 @@ struct pawl_supervisor {
     int32_t free_count;
     struct pawl_heap looks; /* when to look at an item again: may be early */
     int64_t serial;
-    int32_t in_hand_count;
-    int32_t slot_count; /* of those in hand: in slots, by themselves, detached */
+    int32_t in_hand_count; /* with calls of run_one that are still starting */
+    int32_t slot_count;    /* of those in hand: in slots, by themselves, detached */
     int32_t alone_count;
     int32_t detached_count;
     int32_t uncontained_count;
-    bool claims; /* one is under way */
+    int32_t asked_count; /* by the claim under way, 0 = none */
     bool is_stopping;
     bool is_draining; /* the time to end by themselves is over */
     bool is_closing;
@@ -119,6 +119,7 @@ struct pawl_telling {
     bool
         is_timed_out; /* failed because the attempt's time is up: the engine sees to that as well */
     bool is_detached; /* what is refused is the caller's to say anew */
+    bool goes_on;     /* somebody holds its lock still: nothing is told, recovery sees to it */
     struct pawl_str result;
     struct pawl_failure failure;
     int64_t delay_ms;
@@ -141,8 +142,15 @@ enum pawl_code pawl_work_tell(struct pawl_supervisor *supervisor, struct pawl_te
 
 /* ---- items.c: what is in hand; under the mutex ---- */
 
-/* Takes a number and begins to keep its lease; false if there is none left. */
-bool pawl_item_take(struct pawl_supervisor *supervisor, struct pawl_work *work,
+/* Counts a call of run_one from its beginning on, so that stopping waits for it; false if there are
+ * too many, or no number is left but for what the claimer may bring. Unreserve is for a call that
+ * takes nothing. */
+bool pawl_item_reserve(struct pawl_supervisor *supervisor);
+void pawl_item_unreserve(struct pawl_supervisor *supervisor);
+
+/* Takes a number, and begins to keep its lease. There is one for each task that was asked for, and
+ * for each call that was reserved. */
+void pawl_item_take(struct pawl_supervisor *supervisor, struct pawl_work *work,
                     const struct pawl_grant *grant, int64_t asked_boot_ms, bool has_slot);
 void pawl_item_drop(struct pawl_supervisor *supervisor, int32_t number);
 /* The handler has returned, and somebody will say more. */

@@ -231,8 +231,10 @@ enum pawl_code pawl_work_tell(struct pawl_supervisor *supervisor, struct pawl_te
                               struct pawl_error *err)
 {
     struct pawl_error why = {0};
-    if (has_timed_out(supervisor, telling)) return PAWL_OK;
-    for (;;) {
+    if (telling->goes_on)
+        (void)pawl_error_set(&why, PAWL_LEASE_LOST, "somebody holds its lock still");
+    if (!telling->goes_on && has_timed_out(supervisor, telling)) return PAWL_OK;
+    while (!telling->goes_on) {
         int64_t again_ms;
         bool must_end = is_over(supervisor, telling->number, &again_ms);
         if (must_end && !telling->is_timed_out) break;
@@ -252,7 +254,7 @@ enum pawl_code pawl_work_tell(struct pawl_supervisor *supervisor, struct pawl_te
                    PAWL_TEXT("task", telling->fence.task_id),
                    PAWL_INT("epoch", telling->fence.epoch),
                    PAWL_TEXT("error", pawl_str_of(why.text)));
-    say_stopped(supervisor, telling);
+    if (!telling->goes_on) say_stopped(supervisor, telling);
     return pawl_error_set(err, PAWL_LEASE_LOST, "the lease of task %.*s was lost%s%s",
                           PAWL_STR_ARG(telling->fence.task_id), why.text[0] != '\0' ? ": " : "",
                           why.text);
@@ -315,15 +317,18 @@ static void choose_end(struct pawl_telling *telling, const struct pawl_work *wor
     }
 }
 
-/* Lets go of the lock. A child that the handler has left behind with it keeps the task open. */
-static void let_go(struct pawl_work *work, struct pawl_execution *execution)
+/* Lets go of the lock. A child that the handler has left behind with it keeps the task open; false
+ * if the lease was over before the child was. */
+static bool let_go(struct pawl_work *work, struct pawl_execution *execution)
 {
     int64_t again_ms;
-    while (!pawl_execution_has_stopped(execution) &&
+    bool has_stopped;
+    while (!(has_stopped = pawl_execution_has_stopped(execution)) &&
            !is_over(work->supervisor, work->number, &again_ms)) {
         wait_ms(work->supervisor, again_ms < WAIT_MS_MAX / 10 ? again_ms : WAIT_MS_MAX / 10);
     }
     pawl_execution_close(execution);
+    return has_stopped;
 }
 
 /* Runs the handler under the lock; false if it could not begin. */
@@ -340,6 +345,7 @@ static bool run_handler(struct pawl_work *work, enum pawl_work_end *end,
         code = pawl_execution_begin(supervisor->pawl, &work->grant.fence, &execution, &err);
     }
     if (code == PAWL_LEASE_LOST || code == PAWL_CONFLICT) {
+        telling->goes_on = code == PAWL_CONFLICT;
         pawl_keeper_lose(supervisor->keeper, work->number);
         return false;
     }
@@ -352,7 +358,7 @@ static bool run_handler(struct pawl_work *work, enum pawl_work_end *end,
         return false;
     }
     *end = supervisor->options.handler(supervisor->options.self, work);
-    let_go(work, execution);
+    telling->goes_on = !let_go(work, execution);
     return true;
 }
 
@@ -368,7 +374,8 @@ enum pawl_code pawl_work_run(struct pawl_work *work, enum pawl_work_end *end,
     (void)pthread_mutex_lock(&supervisor->mutex);
     struct pawl_item *item = &supervisor->items[work->number];
     enum pawl_stop_reason reason = item->reason;
-    bool is_detached = has_run && returned == PAWL_WORK_DETACHED && reason != PAWL_STOP_LOST;
+    bool is_detached =
+        has_run && !telling.goes_on && returned == PAWL_WORK_DETACHED && reason != PAWL_STOP_LOST;
     if (is_detached) {
         pawl_item_detach(supervisor, work->number);
     } else {

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "engine/stores.h"
 #include "engine/turn.h"
+#include "supervisor/supervisor.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -740,6 +741,73 @@ TEST_EACH_STORE("D-01 D-03 errors of a start are returned as they are, and chang
     stop(&stage);
 }
 
+struct call {
+    struct stage *stage;
+    struct pawl_str id;
+    enum pawl_code code;
+};
+
+static void *call_run_one(void *argument)
+{
+    struct call *call = argument;
+    call->code = pawl_supervisor_run_one(call->stage->supervisor, call->id, NULL, NULL);
+    return NULL;
+}
+
+/* With calls that are still starting, and with what the claimer was asked for. */
+static int32_t taken(struct stage *stage)
+{
+    struct pawl_supervisor *supervisor = stage->supervisor;
+    (void)pthread_mutex_lock(&supervisor->mutex);
+    int32_t count = supervisor->in_hand_count + supervisor->asked_count;
+    (void)pthread_mutex_unlock(&supervisor->mutex);
+    return count;
+}
+
+static void *give_at_stop(void *argument)
+{
+    struct stage *stage = argument;
+    bool is_stopping = false;
+    while (!is_stopping) {
+        (void)poll(NULL, 0, 100);
+        (void)pthread_mutex_lock(&stage->supervisor->mutex);
+        is_stopping = stage->supervisor->is_stopping;
+        (void)pthread_mutex_unlock(&stage->supervisor->mutex);
+    }
+    atomic_store(&stage->is_open, true);
+    pawl_turn_give(stage->turn);
+    return NULL;
+}
+
+TEST_SQLITE("calls for one task count from their beginning: the limit holds, and a stop waits")
+{
+    struct stage stage = {.options = {.claims_nothing = true}};
+    struct call calls[PAWL_RUN_ONE_MAX];
+    pthread_t callers[PAWL_RUN_ONE_MAX];
+    start(&stage, lab, complete);
+    for (int i = 0; i < PAWL_RUN_ONE_MAX; i++) {
+        calls[i] = (struct call){.stage = &stage, .id = lab_add(lab, NEW())};
+    }
+    struct pawl_str path = pawl_str_of(lab->target);
+    CHECK_OK(pawl_turn_open(&stage.turn, path, false, false, &lab->err), &lab->err);
+    CHECK_OK(pawl_turn_take(stage.turn, BOUND_MS, &lab->err), &lab->err);
+    for (int i = 0; i < PAWL_RUN_ONE_MAX; i++) {
+        CHECK_EQ(0, pthread_create(&callers[i], NULL, call_run_one, &calls[i]));
+    }
+    UNTIL(taken(&stage) == PAWL_RUN_ONE_MAX);
+    CHECK_REFUSED(PAWL_LIMIT,
+                  pawl_supervisor_run_one(stage.supervisor, calls[0].id, NULL, &lab->err));
+    CHECK_EQ(0, pthread_create(&stage.holder, NULL, give_at_stop, &stage));
+    CHECK_OK(pawl_supervisor_stop(stage.supervisor, 0, &lab->err), &lab->err);
+    CHECK(atomic_load(&stage.is_open)); /* the calls went on only then */
+    CHECK_EQ(0, taken(&stage));
+    for (int i = 0; i < PAWL_RUN_ONE_MAX; i++) CHECK_EQ(0, pthread_join(callers[i], NULL));
+    CHECK_EQ(0, lab_list(lab, LIST(.states = 1U << PAWL_TASK_RUNNING)).count);
+    CHECK_EQ(0, pthread_join(stage.holder, NULL));
+    pawl_turn_close(stage.turn);
+    stop(&stage);
+}
+
 static enum pawl_work_end meet(struct stage *stage, struct pawl_work *work)
 {
     (void)work;
@@ -1045,6 +1113,61 @@ TEST_EACH_STORE("B9 an outcome leaves when the lock is free: a child that its ha
     stop(&stage);
 }
 
+static void end_child(struct stage *stage)
+{
+    pid_t child = (pid_t)atomic_load(&stage->child);
+    CHECK_EQ(0, kill(child, SIGKILL));
+    CHECK_EQ(child, waitpid(child, NULL, 0));
+}
+
+TEST_EACH_STORE("B9 a child left behind through its attempt's time-out keeps the task from being "
+                "given out again")
+{
+    struct stage stage = {.options = {.lease_ms = 10 * SECOND_MS}};
+    start(&stage, lab, leave_child);
+    struct pawl_str id =
+        lab_add(lab, NEW(.timeout_ms = 300, .retry = {.delay_ms = 60 * SECOND_MS}));
+    UNTIL(atomic_load(&stage.left) == 1);
+    UNTIL(in_hand(&stage) == 0);
+    UNTIL(state_of(lab, id) != PAWL_TASK_RUNNING);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, state_of(lab, id));
+    end_child(&stage);
+    UNTIL(state_of(lab, id) == PAWL_TASK_QUEUED);
+    CHECK_EQ(1, lab_get(lab, id).retries);
+    CHECK(pawl_str_has(lab_get(lab, id).error, PAWL_STR("timed out after 300 ms")));
+    stop(&stage);
+}
+
+static enum pawl_work_end leave_child_and_detach(struct stage *stage, struct pawl_work *work)
+{
+    (void)leave_child(stage, work);
+    return PAWL_WORK_DETACHED;
+}
+
+TEST_EACH_STORE("B9 a child left behind beyond a lost lease keeps the task from being given out "
+                "again, detached or not")
+{
+    struct stage stage = {.options = {.lease_ms = LEASE_MS, .claims_nothing = true}};
+    enum pawl_work_end (*acts[])(struct stage *, struct pawl_work *) = {leave_child,
+                                                                        leave_child_and_detach};
+    start(&stage, lab, leave_child);
+    for (size_t i = 0; i < COUNT_OF(acts); i++) {
+        pthread_t caller;
+        struct call call = {.stage = &stage, .id = lab_add(lab, NEW())};
+        stage.act = acts[i];
+        CHECK_EQ(0, pthread_create(&caller, NULL, call_run_one, &call));
+        UNTIL(atomic_load(&stage.left) == (int)i + 1);
+        expire(lab, call.id);
+        CHECK_EQ(0, pthread_join(caller, NULL));
+        CHECK_EQ(PAWL_LEASE_LOST, call.code);
+        CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, state_of(lab, call.id));
+        end_child(&stage);
+        UNTIL(state_of(lab, call.id) == PAWL_TASK_QUEUED);
+        CHECK_EQ(1, recoveries(lab, call.id));
+    }
+    stop(&stage);
+}
+
 /* ---- Deferred ---- */
 
 static enum pawl_work_end detach(struct stage *stage, struct pawl_work *work)
@@ -1107,6 +1230,24 @@ TEST_EACH_STORE(
     CHECK_EQ(PAWL_TASK_QUEUED, state_of(lab, two));
     CHECK_EQ(0, lab_get(lab, two).retries);
     UNTIL(in_hand(&stage) == 0);
+    stop(&stage);
+}
+
+TEST_SQLITE("what calls for one task have detached leaves room for what was claimed meanwhile")
+{
+    struct stage stage = {0};
+    start(&stage, lab, detach);
+    UNTIL(taken(&stage) == 1); /* asked for */
+    for (int i = 0; i <= PAWL_RUN_ONE_MAX; i++) {
+        struct pawl_str id = lab_add(lab, NEW(.queue = PAWL_STR("others")));
+        if (i < PAWL_RUN_ONE_MAX) {
+            CHECK_OK(pawl_supervisor_run_one(stage.supervisor, id, NULL, &lab->err), &lab->err);
+            continue;
+        }
+        CHECK_REFUSED(PAWL_LIMIT, pawl_supervisor_run_one(stage.supervisor, id, NULL, &lab->err));
+    }
+    (void)lab_add(lab, NEW());
+    UNTIL(in_hand(&stage) == PAWL_RUN_ONE_MAX + 1);
     stop(&stage);
 }
 
