@@ -68,6 +68,8 @@ TEST_EACH_STORE("T-107 T-036 a lost task waits while its execution's lock is hel
     CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, id).state);
     CHECK_TEXT("created queued started recovery_pending updated",
                lab_told(lab, id)); /* one note, not one a look */
+    CHECK_STR("recovery_pending", lab_last(lab, id).action);
+    CHECK(!lab_last(lab, id).success); /* it waits */
 
     end(execution);
     lab_pass(lab, 300 * SECOND_MS);
@@ -468,7 +470,7 @@ TEST_SQLITE("a lock that is let go is heard at once: no look has to come due")
         check_ok(lab, pawl_consumer_read(lab->pawl, PAWL_STR("c"), 100, 10000, lab->keep, &events,
                                          &lab->err));
         for (size_t i = 0; i < events.count; i++)
-            is_noted |= pawl_str_equal(events.events[i].action, PAWL_STR("recovery_noted"));
+            is_noted |= pawl_str_equal(events.events[i].action, PAWL_STR("recovery_pending"));
         position = events.position;
         CHECK(events.count > 0 || is_noted);
         check_ok(lab,

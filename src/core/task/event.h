@@ -29,7 +29,7 @@
     X(RESOLVED_QUEUED,   18, "task_queued",            "recovery_resolved",  true)  \
     X(RESOLVED_COMPLETED,19, "task_completed",         "recovery_resolved",  true)  \
     X(RESOLVED_CANCELLED,20, "task_cancelled",         "recovery_resolved",  true)  \
-    X(RECOVERY_NOTED,    21, "task_updated",           "recovery_noted",     true)  \
+    X(RECOVERY_NOTED,    21, "task_updated",           "recovery_pending",   false) \
     X(IMPORTED,          22, "task_created",           "imported",           true)
 
 enum pawl_event_type {
