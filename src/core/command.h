@@ -118,6 +118,7 @@ struct pawl_retain {
 struct pawl_retained {
     int64_t removed;
     int64_t waiting; /* passed over, since others wait for them */
+    bool has_passed_over; /* those, or what cannot be read, lie before `after` */
     int64_t ended;   /* tombstones */
     struct pawl_finished after; /* where the next slice begins */
     bool goes_on;

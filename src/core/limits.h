@@ -71,6 +71,10 @@ enum {
      * round trips to PostgreSQL do not count. */
     PAWL_IMPORT_TASKS_AT_ONCE = 200,
     PAWL_IMPORT_BYTES_AT_ONCE = 4 * 1024 * 1024,
+    /* A record with all its texts, decoded, is held whole in memory. */
+    PAWL_IMPORT_RECORD_BYTES_MAX = 64 * 1024 * 1024,
+    /* Tasks of one file: their order needs some 300 bytes of each. */
+    PAWL_IMPORT_TASKS_MAX = 4 * 1000 * 1000,
 
     PAWL_CLAIM_QUEUES_MAX = 256, /* names of one claim: each is one walk of the ready index */
 
@@ -169,6 +173,9 @@ enum {
 #define PAWL_WORKER_KEPT_MS (INT64_C(2) * PAWL_LEASE_MS_MAX)
 static_assert(PAWL_WORKER_KEPT_MS > INT64_C(1) * PAWL_LEASE_MS_MAX + PAWL_WORKER_RENEWED_EVERY_MS,
               "nobody who may hold a lease is gone");
+
+/* What an import keeps of all tasks of a file together, whose ids and dependencies may be many and long. */
+#define PAWL_IMPORT_KEPT_BYTES_MAX (INT64_C(4) * 1024 * 1024 * 1024)
 
 /* Delays are capped so that now + delay can never overflow, whatever a caller asks. */
 #define PAWL_DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)

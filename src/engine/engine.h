@@ -107,10 +107,11 @@ struct pawl {
     int64_t next_due_boot_ms;      /* when that is on the boot clock */
     int64_t looked_boot_ms;        /* when it was last read */
     int64_t no_step_until_boot_ms; /* after a failure of the engine's own work: patience */
-    int64_t next_retain_at_ms;     /* store time; 0 = not known; INT64_MAX = nothing has ended */
+    int64_t next_retain_at_ms;     /* store time; 0 = not known; at the latest when a pass begins anew */
     struct pawl_finished retained; /* up to there this pass of retention has come */
     int64_t retain_pass_at_ms;     /* when it began */
-    bool has_passed_over;          /* it met tasks that others wait for */
+    bool has_passed_over;          /* it met what stays for now */
+    bool has_none_finished;        /* nothing had ended when it was looked at */
     bool is_parked_worth;          /* the bell has rung: parked claims have to be looked at */
     bool is_dying;                 /* careful.h: processes die of own work: it goes alone, marked before
                                       it is tried */

@@ -119,6 +119,8 @@ static enum pawl_code take_turn(struct importing *importing, bool is_trial, stru
     enum pawl_code code = run_transaction(importing, is_trial, err);
     if (code == PAWL_OK && !is_trial) pawl_store_checkpoint(pawl->store);
     pawl->next_due_at_ms = 0; /* it has armed what it has armed */
+    pawl->next_retain_at_ms = 0;
+    pawl->retained = (struct pawl_finished){0}; /* and has brought what ended long ago */
     if (pawl->turn != NULL) {
         if (!is_trial && (code == PAWL_OK || code == PAWL_UNKNOWN_OUTCOME))
             pawl_turn_ring(pawl->turn);
@@ -134,7 +136,9 @@ enum pawl_code pawl_import(struct pawl *pawl, const struct pawl_import_row *file
     if (!pawl->is_driven)
         return pawl_error_set(err, PAWL_MISUSE, "an import needs a driven handle");
     struct importing importing = {.pawl = pawl, .file = file, .source = source};
-    enum pawl_code code = pawl_arena_open(&importing.keep, 0); /* the source bounds its pieces */
+    enum pawl_code code =
+        pawl_arena_open(&importing.keep,
+                        2 * PAWL_IMPORT_RECORD_BYTES_MAX); /* a piece ends before its last record */
     if (code != PAWL_OK) return pawl_error_set(err, code, "no memory for an import");
     code = pawl_engine_enter(pawl, err);
     if (code == PAWL_OK) {

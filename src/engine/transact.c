@@ -532,12 +532,11 @@ static void settle_retention(struct transaction *t)
         if (own->command.kind != PAWL_COMMAND_RETAIN) continue;
         const struct pawl_retained *out = own->command.out.retained;
         pawl->retained = out->after;
-        if (out->waiting > 0) pawl->has_passed_over = true;
+        if (out->has_passed_over) pawl->has_passed_over = true;
         pawl->next_retain_at_ms = out->goes_on               ? t->head.now_ms
                                   : out->held_by[0] != '\0' ? t->head.now_ms + PAWL_RETAINED_AGAIN_MS
                                                              : out->next_at_ms;
-        bool is_pass_first = pawl->has_passed_over && pawl->next_retain_at_ms > next_pass_at(pawl);
-        if (is_pass_first) pawl->next_retain_at_ms = next_pass_at(pawl);
+        if (pawl->next_retain_at_ms > next_pass_at(pawl)) pawl->next_retain_at_ms = next_pass_at(pawl);
     }
 }
 
@@ -624,17 +623,21 @@ static void tell_the_world(struct transaction *t)
                         pawl_str_of(pawl->store_id));
 }
 
-/* When retention has something to do again; the first task to end after all others is known of by the bell. */
+/* When retention has something to do again: when the next task is old enough, but at the latest when a pass begins
+ * anew, since an import brings tasks that ended long ago. The first to end after all others is known of by the
+ * bell. */
 static void look_at_retention(struct pawl *pawl)
 {
     int64_t finished_at_ms;
     if (pawl->retain_ms == 0 || !pawl->has_timers) return;
-    if (pawl->next_retain_at_ms != 0 && pawl->next_retain_at_ms != INT64_MAX) return;
+    if (pawl->next_retain_at_ms != 0 && !pawl->has_none_finished) return;
+    if (!pawl->has_passed_over) pawl->retained = (struct pawl_finished){0}; /* what lay before it is gone */
     if (pawl_store_next_finished(pawl->store, &pawl->retained, &finished_at_ms, NULL) != PAWL_OK) return;
-    bool is_any = finished_at_ms < INT64_MAX - pawl->retain_ms;
-    int64_t at_ms = is_any ? finished_at_ms + pawl->retain_ms : INT64_MAX;
-    if (pawl->has_passed_over && next_pass_at(pawl) < at_ms) at_ms = next_pass_at(pawl);
-    pawl->next_retain_at_ms = at_ms;
+    pawl->has_none_finished = finished_at_ms >= INT64_MAX - pawl->retain_ms;
+    pawl->next_retain_at_ms = next_pass_at(pawl);
+    if (pawl->has_none_finished) return;
+    int64_t at_ms = finished_at_ms + pawl->retain_ms;
+    if (at_ms < pawl->next_retain_at_ms) pawl->next_retain_at_ms = at_ms;
 }
 
 /* What is due next, by one plain read, or two. */
@@ -686,6 +689,7 @@ static void arm_earlier(struct transaction *t)
     struct pawl *pawl = t->pawl;
     struct pawl_map *entries = &t->step.set.entries;
     int64_t due_at_ms = INT64_MAX;
+    bool is_first_finished = false;
     for (size_t i = 0; i < pawl_map_count(entries); i++) {
         const struct pawl_map_entry *slot = pawl_map_entry(entries, i);
         const void *row = slot->value == NULL ? NULL : ((const struct pawl_entry *)slot->value)->row;
@@ -696,9 +700,11 @@ static void arm_earlier(struct transaction *t)
         if (task->due_at_ms != 0 && task->due_at_ms < due_at_ms) due_at_ms = task->due_at_ms;
         if (task->finished_at_ms == 0 || pawl->retain_ms == 0) continue;
         int64_t retain_at_ms = task->finished_at_ms + pawl->retain_ms;
-        if (pawl->next_retain_at_ms == INT64_MAX) pawl->next_retain_at_ms = retain_at_ms;
+        is_first_finished = pawl->has_none_finished;
+        if (is_first_finished && retain_at_ms < pawl->next_retain_at_ms) pawl->next_retain_at_ms = retain_at_ms;
         if (pawl->next_retain_at_ms < due_at_ms) due_at_ms = pawl->next_retain_at_ms;
     }
+    if (is_first_finished) pawl->has_none_finished = false;
     if (due_at_ms >= pawl->next_due_at_ms) return;
     pawl->next_due_at_ms = due_at_ms;
     pawl->next_due_boot_ms =

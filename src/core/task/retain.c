@@ -182,7 +182,10 @@ static void take_all(struct slice *slice)
         }
         if (task != NULL && is_waited_for(slice, task)) {
             slice->out.waiting++;
-        } else if (task != NULL) {
+            slice->out.has_passed_over = true;
+        } else if (task == NULL) {
+            slice->out.has_passed_over = true;
+        } else {
             if (slice->out.removed == slice->ask->max) return;
             rows_left -= slice->ask->is_dry ? 0 : rows_of(task);
             if (rows_left < 0) {
