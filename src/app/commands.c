@@ -538,8 +538,8 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "brought in, or none: every record that cannot be read is named with the reason, and so is "
      "each value that became something else. The same file is imported once.\n"
      "Ids, instants, results, metadata, dependencies, checkpoints and history stay. A task that was "
-     "RUNNING is queued again with one retry charged; one that ran elsewhere (execution_mode "
-     "remote) becomes RECOVERY_PENDING and waits for `pawl task resolve`.\n"
+     "RUNNING is queued again with one retry charged, or is a dead letter if none was left; one that ran "
+     "elsewhere (execution_mode remote) becomes RECOVERY_PENDING and waits for `pawl task resolve`.\n"
      "It is one transaction: whoever else uses the store meanwhile waits, and is told BUSY after 5s."},
     {NULL, "backup", pawl_cli_backup, "DEST", 1, 1, 0, "Copy the store into another file", backup_options,
      "The copy is the store as of one instant, while others go on using it; nobody waits. It is checked, and on "

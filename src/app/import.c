@@ -36,6 +36,7 @@ static void put_counts(struct pawl_json_writer *w, const struct pawl_import_repo
     }
     pawl_json_end_object(w);
     pawl_json_put_member_int64(w, "handed_back", report->handed_back_count);
+    pawl_json_put_member_int64(w, "spent", report->spent_count);
     pawl_json_put_member_int64(w, "unsettled", report->unsettled_count);
     pawl_json_put_member_int64(w, "checkpoints", report->checkpoint_count);
     pawl_json_put_member_int64(w, "events", report->event_count);
@@ -94,6 +95,10 @@ static void print_text(struct pawl_cli *cli, const struct pawl_importer *importe
     if (report->handed_back_count > 0) {
         (void)fprintf(file, "%" PRId64 " RUNNING: queued again, a retry charged\n",
                       report->handed_back_count);
+    }
+    if (report->spent_count > 0) {
+        (void)fprintf(file, "%" PRId64 " RUNNING with no try left: DEAD_LETTER\n",
+                      report->spent_count);
     }
     if (report->unsettled_count > 0) {
         (void)fprintf(file,

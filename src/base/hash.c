@@ -119,12 +119,17 @@ static void add_word(struct pawl_hasher *hasher, uint64_t word)
     hasher->bytes_count += 8;
 }
 
+void pawl_hasher_add_piece(struct pawl_hasher *hasher, struct pawl_str piece)
+{
+    size_t at = 0;
+    for (; piece.len - at >= 8; at += 8) add_word(hasher, load(piece.ptr + at));
+    for (; at < piece.len; at++) add_byte(hasher, byte_at(piece.ptr, at));
+}
+
 void pawl_hasher_add(struct pawl_hasher *hasher, struct pawl_str bytes)
 {
     add_word(hasher, bytes.len);
-    size_t at = 0;
-    for (; bytes.len - at >= 8; at += 8) add_word(hasher, load(bytes.ptr + at));
-    for (; at < bytes.len; at++) add_byte(hasher, byte_at(bytes.ptr, at));
+    pawl_hasher_add_piece(hasher, bytes);
 }
 
 void pawl_hasher_add_int64(struct pawl_hasher *hasher, int64_t number)

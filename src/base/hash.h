@@ -22,6 +22,8 @@ struct pawl_hasher {
 
 void pawl_hasher_init(struct pawl_hasher *hasher, const uint64_t key[2]);
 void pawl_hasher_add(struct pawl_hasher *hasher, struct pawl_str bytes);
+/* Without the length: all pieces of a text added so give pawl_hash64 of the whole. */
+void pawl_hasher_add_piece(struct pawl_hasher *hasher, struct pawl_str piece);
 void pawl_hasher_add_int64(struct pawl_hasher *hasher, int64_t number);
 uint64_t pawl_hasher_end(struct pawl_hasher *hasher);
 

@@ -8,11 +8,16 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { PATH_BYTES_MAX = 4096 };
+enum {
+    PATH_BYTES_MAX = 4096,
+    PIECE_BYTES = 64 * 1024,
+};
+static const char magic[] = "SQLite format 3";
 
 /* Made up once; the digest is stored as the marker of an import, so they stay. */
 static const uint64_t digest_keys[2][2] = {
@@ -39,24 +44,86 @@ static enum pawl_code check_logs(const char *path, struct pawl_error *err)
     return PAWL_OK;
 }
 
-static enum pawl_code map(struct pawl_import_file *file, struct pawl_error *err)
+static enum pawl_code cannot(const char *verb, const char *path, struct pawl_error *err)
 {
+    return pawl_error_set(err, errno == ENOENT ? PAWL_NOT_FOUND : PAWL_IO, "cannot %s %s: %s", verb,
+                          path, strerror(errno));
+}
+
+static enum pawl_code open_source(struct pawl_import_file *file, struct pawl_error *err)
+{
+    char start[sizeof magic] = {0};
     file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
-    if (file->fd < 0) {
-        return pawl_error_set(err, errno == ENOENT ? PAWL_NOT_FOUND : PAWL_IO, "cannot open %s: %s",
-                              file->path, strerror(errno));
-    }
-    if (fstat(file->fd, &file->was) != 0) {
-        return pawl_error_set(err, PAWL_IO, "cannot read %s: %s", file->path, strerror(errno));
-    }
+    if (file->fd < 0) return cannot("open", file->path, err);
+    if (fstat(file->fd, &file->was) != 0) return cannot("read", file->path, err);
     if (!S_ISREG(file->was.st_mode))
         return pawl_error_set(err, PAWL_INVALID, "%s is no file", file->path);
     if (file->was.st_size == 0) return pawl_error_set(err, PAWL_INVALID, "%s is empty", file->path);
-    size_t len = (size_t)file->was.st_size;
-    void *bytes = mmap(NULL, len, PROT_READ, MAP_PRIVATE, file->fd, 0);
-    if (bytes == MAP_FAILED) {
-        return pawl_error_set(err, PAWL_IO, "cannot read %s: %s", file->path, strerror(errno));
+    if (pread(file->fd, start, sizeof start, 0) < 0) return cannot("read", file->path, err);
+    file->is_sqlite = memcmp(start, magic, sizeof magic) == 0;
+    return PAWL_OK;
+}
+
+/* ---- The copy ---- */
+
+/* A file without a name, in TMPDIR or /tmp. */
+static enum pawl_code make_copy(struct pawl_import_file *file, struct pawl_error *err)
+{
+    char name[PATH_BYTES_MAX + 32];
+    const char *folder = getenv("TMPDIR");
+    if (folder == NULL || folder[0] != '/' || strlen(folder) > PATH_BYTES_MAX) folder = "/tmp";
+    (void)snprintf(name, sizeof name, "%s/pawl-import-XXXXXX", folder);
+    file->copy_fd = mkostemp(name, O_CLOEXEC);
+    if (file->copy_fd < 0) {
+        return pawl_error_set(err, PAWL_IO, "cannot make a copy of %s in %s: %s", file->path,
+                              folder, strerror(errno));
     }
+    (void)unlink(name); /* else it stays there; no harm */
+    return PAWL_OK;
+}
+
+static bool write_all(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t put = write(fd, bytes, len);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        bytes += put;
+        len -= (size_t)put;
+    }
+    return true;
+}
+
+/* Reads the file once, piece by piece: for its digest, and for the copy if there is to be one. */
+static enum pawl_code read_through(struct pawl_import_file *file, struct pawl_error *err)
+{
+    char piece[PIECE_BYTES];
+    struct pawl_hasher hashers[2];
+    off_t at = 0;
+    for (int i = 0; i < 2; i++) pawl_hasher_init(&hashers[i], digest_keys[i]);
+    while (at < file->was.st_size) {
+        ssize_t got = pread(file->fd, piece, sizeof piece, at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return cannot("read", file->path, err);
+        if (got == 0) break; /* it has become shorter: said below */
+        struct pawl_str bytes = {piece, (size_t)got};
+        for (int i = 0; i < 2; i++) pawl_hasher_add_piece(&hashers[i], bytes);
+        if (file->copy_fd >= 0 && !write_all(file->copy_fd, bytes.ptr, bytes.len))
+            return cannot("copy", file->path, err);
+        at += got;
+    }
+    enum pawl_code code = pawl_import_file_check_same(file, err);
+    if (code != PAWL_OK) return code;
+    (void)snprintf(file->digest, sizeof file->digest, "%016" PRIx64 "%016" PRIx64,
+                   pawl_hasher_end(&hashers[0]), pawl_hasher_end(&hashers[1]));
+    return PAWL_OK;
+}
+
+static enum pawl_code map_copy(struct pawl_import_file *file, struct pawl_error *err)
+{
+    size_t len = (size_t)file->was.st_size;
+    void *bytes = mmap(NULL, len, PROT_READ, MAP_PRIVATE, file->copy_fd, 0);
+    if (bytes == MAP_FAILED) return cannot("map the copy of", file->path, err);
     file->bytes = (struct pawl_str){bytes, len};
     return PAWL_OK;
 }
@@ -64,20 +131,17 @@ static enum pawl_code map(struct pawl_import_file *file, struct pawl_error *err)
 enum pawl_code pawl_import_file_open(struct pawl_import_file *file, const char *path,
                                      struct pawl_error *err)
 {
-    *file = (struct pawl_import_file){.path = path, .fd = -1};
+    *file = (struct pawl_import_file){.path = path, .fd = -1, .copy_fd = -1};
     if (strlen(path) > PATH_BYTES_MAX) {
         return pawl_error_set(err, PAWL_INVALID, "a path has at most %d bytes", PATH_BYTES_MAX);
     }
-    enum pawl_code code = map(file, err);
-    if (code == PAWL_OK && pawl_import_file_is_sqlite(file)) code = check_logs(path, err);
-    if (code != PAWL_OK) {
-        pawl_import_file_close(file);
-        return code;
-    }
-    (void)snprintf(file->digest, sizeof file->digest, "%016" PRIx64 "%016" PRIx64,
-                   pawl_hash64(digest_keys[0], file->bytes),
-                   pawl_hash64(digest_keys[1], file->bytes));
-    return PAWL_OK;
+    enum pawl_code code = open_source(file, err);
+    if (code == PAWL_OK && file->is_sqlite) code = check_logs(path, err);
+    if (code == PAWL_OK && !file->is_sqlite) code = make_copy(file, err);
+    if (code == PAWL_OK) code = read_through(file, err);
+    if (code == PAWL_OK && !file->is_sqlite) code = map_copy(file, err);
+    if (code != PAWL_OK) pawl_import_file_close(file);
+    return code;
 }
 
 void pawl_import_file_close(struct pawl_import_file *file)
@@ -87,14 +151,9 @@ void pawl_import_file_close(struct pawl_import_file *file)
         memcpy(&bytes, &file->bytes.ptr, sizeof bytes); /* it was mapped without const */
         (void)munmap(bytes, file->bytes.len);
     }
-    if (file->fd >= 0) (void)close(file->fd); /* read only: nothing can be lost */
-    *file = (struct pawl_import_file){.fd = -1};
-}
-
-bool pawl_import_file_is_sqlite(const struct pawl_import_file *file)
-{
-    static const char magic[] = "SQLite format 3";
-    return file->bytes.len >= sizeof magic && memcmp(file->bytes.ptr, magic, sizeof magic) == 0;
+    if (file->copy_fd >= 0) (void)close(file->copy_fd); /* nobody wants it any more */
+    if (file->fd >= 0) (void)close(file->fd);           /* read only: nothing can be lost */
+    *file = (struct pawl_import_file){.fd = -1, .copy_fd = -1};
 }
 
 enum pawl_code pawl_import_file_check_same(const struct pawl_import_file *file,
@@ -104,8 +163,7 @@ enum pawl_code pawl_import_file_check_same(const struct pawl_import_file *file,
     bool is_same = fstat(file->fd, &now) == 0 && now.st_size == file->was.st_size &&
                    now.st_mtim.tv_sec == file->was.st_mtim.tv_sec &&
                    now.st_mtim.tv_nsec == file->was.st_mtim.tv_nsec;
-    if (is_same && pawl_import_file_is_sqlite(file))
-        is_same = check_logs(file->path, NULL) == PAWL_OK;
+    if (is_same && file->is_sqlite) is_same = check_logs(file->path, NULL) == PAWL_OK;
     if (is_same) return PAWL_OK;
     return pawl_error_set(err, PAWL_CONFLICT,
                           "%s was changed while it was read: end the program that uses it",

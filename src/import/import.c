@@ -15,8 +15,12 @@
 static void count_task(struct pawl_import_report *report, const struct pawl_import_task *task)
 {
     report->state_counts[task->state]++;
-    if (task->state == PAWL_TASK_RUNNING)
-        ++*(task->is_remote ? &report->unsettled_count : &report->handed_back_count);
+    if (task->state == PAWL_TASK_RUNNING) {
+        bool is_spent = task->retries >= task->max_retries;
+        ++*(task->is_remote ? &report->unsettled_count
+            : is_spent      ? &report->spent_count
+                            : &report->handed_back_count);
+    }
     report->checkpoint_count += (int64_t)task->checkpoint_count;
     report->event_count += (int64_t)task->event_count;
 }
@@ -24,8 +28,52 @@ static void count_task(struct pawl_import_report *report, const struct pawl_impo
 static enum pawl_code memory(struct pawl_importer *importer, struct pawl_error *err)
 {
     enum pawl_code code = pawl_arena_code(importer->arena);
-    return code == PAWL_OK ? PAWL_OK
-                           : pawl_error_set(err, code, "no memory to read %s", importer->file.path);
+    if (code == PAWL_TOO_LARGE) {
+        return pawl_error_set(err, code,
+                              "%s: the ids and dependencies of its tasks take more than %" PRId64
+                              " MiB: import it in parts",
+                              importer->file.path, PAWL_IMPORT_KEPT_BYTES_MAX / 1024 / 1024);
+    }
+    if (code != PAWL_OK)
+        return pawl_error_set(err, code, "no memory to read %s", importer->file.path);
+    return PAWL_OK;
+}
+
+/* The same for the memory of a record. */
+static enum pawl_code record_memory(const struct pawl_importer *importer,
+                                    const struct pawl_arena *keep,
+                                    const struct pawl_old_record *record, struct pawl_error *err)
+{
+    enum pawl_code code = pawl_arena_code(keep);
+    if (code == PAWL_TOO_LARGE) {
+        return pawl_error_set(err, code, "%s: the record %.*s takes more than %d MiB",
+                              importer->file.path, PAWL_STR_ARG(record->name),
+                              PAWL_IMPORT_RECORD_BYTES_MAX / 1024 / 1024);
+    }
+    if (code != PAWL_OK)
+        return pawl_error_set(err, code, "no memory for a task of %s", importer->file.path);
+    return PAWL_OK;
+}
+
+/* What could not be read, or makes no sense: nothing is wrong with a file that somebody writes to
+ * meanwhile. */
+static enum pawl_code explain(struct pawl_importer *importer, enum pawl_code code,
+                              struct pawl_error *err)
+{
+    if (code == PAWL_OK) return code;
+    if (pawl_arena_code(importer->arena) != PAWL_OK) return memory(importer, err);
+    enum pawl_code same = pawl_import_file_check_same(&importer->file, NULL);
+    return same == PAWL_OK ? code : pawl_import_file_check_same(&importer->file, err);
+}
+
+static enum pawl_code read_record(struct pawl_importer *importer, int64_t number,
+                                  struct pawl_import_report *report, struct pawl_arena *keep,
+                                  struct pawl_old_record *record, struct pawl_error *err)
+{
+    *record = (struct pawl_old_record){0};
+    enum pawl_code code = importer->old.read(importer->old.self, number, report, keep, record, err);
+    if (pawl_arena_code(keep) != PAWL_OK) return record_memory(importer, keep, record, err);
+    return explain(importer, code, err);
 }
 
 static enum pawl_code read_one(struct pawl_importer *importer, int64_t number,
@@ -34,14 +82,11 @@ static enum pawl_code read_one(struct pawl_importer *importer, int64_t number,
     struct pawl_old_record record;
     struct pawl_import_task task;
     struct pawl_import_report *report = &importer->report;
-    enum pawl_code code =
-        importer->old.read(importer->old.self, number, report, keep, &record, err);
+    enum pawl_code code = read_record(importer, number, report, keep, &record, err);
     if (code != PAWL_OK) return code;
     bool is_good = pawl_old_record_decode(&record, importer->name, report, keep, &task);
-    code = pawl_arena_code(keep);
-    if (code != PAWL_OK)
-        return pawl_error_set(err, code, "no memory for a task of %s", importer->file.path);
-    if (!is_good) return PAWL_OK;
+    code = record_memory(importer, keep, &record, err);
+    if (code != PAWL_OK || !is_good) return code;
     count_task(report, &task);
     pawl_import_order_add(&importer->order, &task, number, report);
     return memory(importer, err);
@@ -52,8 +97,8 @@ static enum pawl_code read_all(struct pawl_importer *importer, struct pawl_error
     struct pawl_arena *keep;
     int64_t count = importer->old.count;
     enum pawl_code code = pawl_import_order_init(&importer->order, count, importer->arena, err);
-    if (code != PAWL_OK) return code;
-    code = pawl_arena_open(&keep, 0); /* a record may be as large as it may be */
+    if (code != PAWL_OK) return explain(importer, code, err);
+    code = pawl_arena_open(&keep, PAWL_IMPORT_RECORD_BYTES_MAX);
     if (code != PAWL_OK)
         return pawl_error_set(err, code, "no memory to read %s", importer->file.path);
     importer->report.task_count = count;
@@ -76,9 +121,9 @@ static enum pawl_code read_all(struct pawl_importer *importer, struct pawl_error
 enum pawl_code pawl_importer_open(struct pawl_importer *importer, const char *path,
                                   struct pawl_error *err)
 {
-    *importer = (struct pawl_importer){.file = {.fd = -1}};
-    enum pawl_code code =
-        pawl_arena_open(&importer->arena, 0); /* grows with the number of tasks alone */
+    *importer = (struct pawl_importer){.file = {.fd = -1, .copy_fd = -1}};
+    enum pawl_code code = pawl_arena_open(
+        &importer->arena, PAWL_IMPORT_KEPT_BYTES_MAX); /* grows with the number of tasks alone */
     if (code != PAWL_OK) return pawl_error_set(err, code, "no memory to import %s", path);
     pawl_import_report_init(&importer->report, importer->arena);
     const char *slash = strrchr(path, '/');
@@ -88,10 +133,9 @@ enum pawl_code pawl_importer_open(struct pawl_importer *importer, const char *pa
     code = pawl_import_file_open(&importer->file, path, err);
     if (code != PAWL_OK) return code;
     importer->report.digest = pawl_str_of(importer->file.digest);
-    code =
-        (pawl_import_file_is_sqlite(&importer->file) ? pawl_old_sqlite_open : pawl_old_json_open)(
-            &importer->old, &importer->file, &importer->report, importer->arena, err);
-    if (code != PAWL_OK) return code;
+    code = (importer->file.is_sqlite ? pawl_old_sqlite_open : pawl_old_json_open)(
+        &importer->old, &importer->file, &importer->report, importer->arena, err);
+    if (code != PAWL_OK) return explain(importer, code, err);
     importer->is_open = true;
     code = read_all(importer, err);
     return code;
@@ -128,7 +172,7 @@ static enum pawl_code next_piece(void *self, struct pawl_arena *keep,
            made_count < PAWL_IMPORT_TASKS_AT_ONCE && bytes < PAWL_IMPORT_BYTES_AT_ONCE) {
         struct pawl_old_record record;
         const struct pawl_import_node *node = &order->nodes[order->order[importer->next++]];
-        code = importer->old.read(importer->old.self, node->number, NULL, keep, &record, err);
+        code = read_record(importer, node->number, NULL, keep, &record, err);
         if (code != PAWL_OK) return code;
         bool is_good =
             pawl_old_record_decode(&record, importer->name, NULL, keep, &made[made_count]);

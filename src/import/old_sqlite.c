@@ -275,6 +275,9 @@ static enum pawl_code open_parts(struct old_sqlite *old, struct pawl_import_repo
     int result = sqlite3_open_v2(
         uri, &old->handle, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     if (result != SQLITE_OK) return fail(old, result, err);
+    /* nothing is mapped: whoever cuts the file short would kill us (file.h) */
+    result = sqlite3_exec(old->handle, "PRAGMA mmap_size = 0", NULL, NULL, NULL);
+    if (result != SQLITE_OK) return fail(old, result, err);
     (void)sqlite3_db_config(old->handle, SQLITE_DBCONFIG_DEFENSIVE, 1,
                             NULL); /* it is not ours: careful */
     (void)sqlite3_db_config(old->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);

@@ -3,7 +3,9 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "core/limits.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum { WHITE, GRAY, BLACK };
@@ -13,13 +15,13 @@ enum pawl_code pawl_import_order_init(struct pawl_import_order *order, int64_t c
 {
     *order = (struct pawl_import_order){.arena = arena};
     pawl_map_init(&order->ids, arena);
-    if (count >= INT32_MAX)
-        return pawl_error_set(err, PAWL_TOO_LARGE, "more than %d tasks", INT32_MAX);
+    if (count > PAWL_IMPORT_TASKS_MAX) {
+        return pawl_error_set(err, PAWL_TOO_LARGE, "%" PRId64 " tasks; at most %d of one file",
+                              count, PAWL_IMPORT_TASKS_MAX);
+    }
     order->nodes = pawl_arena_take_array(arena, (size_t)count + 1, sizeof *order->nodes);
     order->order = pawl_arena_take_array(arena, (size_t)count + 1, sizeof *order->order);
-    enum pawl_code code = pawl_arena_code(arena);
-    return code == PAWL_OK ? code
-                           : pawl_error_set(err, code, "no memory for the order of the tasks");
+    return pawl_arena_code(arena); /* whose arena it is says what for */
 }
 
 void pawl_import_order_add(struct pawl_import_order *order, const struct pawl_import_task *task,

@@ -25,7 +25,8 @@ struct pawl_import_order {
     int32_t *order; /* nodes, those without dependencies first */
 };
 
-/* Room for so many. fails  PAWL_TOO_LARGE, PAWL_NO_MEMORY */
+/* Room for so many. fails  PAWL_TOO_LARGE beyond PAWL_IMPORT_TASKS_MAX; those of the arena, without
+ * a sentence */
 enum pawl_code pawl_import_order_init(struct pawl_import_order *order, int64_t count,
                                       struct pawl_arena *arena,
                                       struct pawl_error *err) PAWL_MUST_USE;

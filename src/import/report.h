@@ -28,7 +28,8 @@ struct pawl_import_report {
     int64_t task_count;                          /* records in the file */
     int64_t state_counts[PAWL_TASK_STATE_COUNT]; /* as they were */
     int64_t handed_back_count;                   /* RUNNING, queued again */
-    int64_t unsettled_count;                     /* RUNNING elsewhere, left to a person */
+    int64_t spent_count;     /* RUNNING, and that was the last try: dead letters */
+    int64_t unsettled_count; /* RUNNING elsewhere, left to a person */
     int64_t checkpoint_count;
     int64_t event_count;
     struct pawl_import_remarks refused; /* any: nothing is imported */

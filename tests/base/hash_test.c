@@ -45,6 +45,22 @@ TEST("fields hash as their lengths and bytes one after the other do at once")
              pawl_hasher_end(&hasher));
 }
 
+TEST("a text added in pieces of any size hashes as the whole")
+{
+    char text[100];
+    for (size_t i = 0; i < sizeof text; i++) text[i] = (char)(i * 7);
+    struct pawl_str whole = {text, sizeof text};
+    for (size_t size = 1; size <= sizeof text; size++) {
+        struct pawl_hasher hasher;
+        pawl_hasher_init(&hasher, key);
+        for (size_t at = 0; at < whole.len; at += size) {
+            size_t left = whole.len - at;
+            pawl_hasher_add_piece(&hasher, (struct pawl_str){text + at, left < size ? left : size});
+        }
+        CHECK(pawl_hash64(key, whole) == pawl_hasher_end(&hasher));
+    }
+}
+
 TEST("where one field ends and the next begins is part of the hash")
 {
     CHECK(hash_two(PAWL_STR("ab"), PAWL_STR("c")) != hash_two(PAWL_STR("a"), PAWL_STR("bc")));

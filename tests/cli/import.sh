@@ -120,15 +120,29 @@ test_that "80 MB of tasks are imported in 40 MB" bounded
 full()
 {
     [ "${PAWL_CLI_STORE:-}" != postgres ] || return 0
-    many 6000 3000 # more than SQLite keeps in memory, so that the disk is full before the commit
+    command -v sqlite3 >/dev/null || skips 'sqlite3 is not installed'
+    # more than SQLite keeps in memory, so that the disk is full before the commit
+    sqlite3 many.sqlite3 "CREATE TABLE tasks (id TEXT, status TEXT, goal TEXT);
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
+        INSERT INTO tasks SELECT 't' || i, 'QUEUED', printf('%.3000c', 'g') FROM n;
+        PRAGMA user_version = 3"
     add --id first
     status=0
-    (trap '' XFSZ; ulimit -f 1000; exec "$PAWL_BIN" import many.json >"$folder/out" 2>"$folder/err") || status=$?
+    (trap '' XFSZ; ulimit -f 1000; exec "$PAWL_BIN" import many.sqlite3 >"$folder/out" 2>"$folder/err") || status=$?
     exits 6; says '^pawl: IO: '
     run task list -o name --all; prints first
-    run import many.json; exits 0
+    run import many.sqlite3; exits 0
     run task list -o name --all; lines 6001
 }
+no_room_for_a_copy()
+{
+    many 1 4000
+    status=0
+    (trap '' XFSZ; ulimit -f 1; exec "$PAWL_BIN" import many.json >/dev/null 2>"$folder/err") || status=$?
+    exits 6; says '^pawl: IO: cannot copy many.json: '
+}
+test_that "a JSON file that there is no room to copy is not imported, and says so" no_room_for_a_copy
+
 test_that "an import for which there is no room leaves the store as it was" full
 
 finish

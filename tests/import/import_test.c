@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "core/limits.h"
 #include "engine/engine.h"
 #include "import/import.h"
 #include "store/handle.h"
@@ -247,14 +248,14 @@ TEST_EACH_STORE("D-34 D-49 what was RUNNING is queued again under a new epoch wi
                 "for a person")
 {
     import_json(lab, "{\"1\":{\"id\":\"here\",\"status\":\"RUNNING\",\"lease_epoch\":5,\"retries\":"
-                     "3,\"owner_id\":\"w\"},"
+                     "2,\"owner_id\":\"w\"},"
                      "\"2\":{\"id\":\"there\",\"status\":\"RUNNING\",\"lease_epoch\":4,\"remote_"
                      "execution_id\":\"x-4\","
                      "\"metadata\":{\"execution_mode\":\"remote\"}}}");
     struct pawl_task here = lab_get(lab, ID("here"));
     CHECK_EQ(PAWL_TASK_QUEUED, here.state);
     CHECK_EQ(6, here.epoch);
-    CHECK_EQ(4, here.retries);
+    CHECK_EQ(3, here.retries);
     CHECK_TEXT("created recovery_pending queued", lab_told(lab, ID("here")));
     struct pawl_task there = lab_get(lab, ID("there"));
     CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, there.state);
@@ -265,6 +266,30 @@ TEST_EACH_STORE("D-34 D-49 what was RUNNING is queued again under a new epoch wi
     CHECK_EQ(1, lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"), .max = 9)).count);
     CHECK_OK(pawl_task_resolve(lab->pawl, ID("there"), PAWL_TASK_QUEUED, NO_TEXT, NULL, &lab->err),
              &lab->err);
+}
+
+TEST_EACH_STORE(
+    "D-06 what was RUNNING on its last try is a dead letter, and whoever waits for it is blocked")
+{
+    import_json(lab,
+                "{\"1\":{\"id\":\"last\",\"status\":\"RUNNING\",\"lease_epoch\":5,\"retries\":3,"
+                "\"max_retries\":3,\"owner_id\":\"w\"},"
+                "\"2\":{\"id\":\"only\",\"status\":\"RUNNING\",\"max_retries\":0},"
+                "\"3\":{\"id\":\"child\",\"status\":\"QUEUED\",\"depends_on\":[\"last\"]}}");
+    struct pawl_task last = lab_get(lab, ID("last"));
+    CHECK_EQ(PAWL_TASK_DEAD_LETTER, last.state);
+    CHECK_EQ(6, last.epoch);
+    CHECK_EQ(4, last.retries);
+    CHECK_STR("worker w vanished: its lease ended without an outcome (4 of 4 tries)", last.error);
+    CHECK_TEXT("created recovery_pending dead_lettered", lab_told(lab, ID("last")));
+    struct pawl_task only = lab_get(lab, ID("only"));
+    CHECK_EQ(PAWL_TASK_DEAD_LETTER, only.state);
+    CHECK_STR("worker vanished: its lease ended without an outcome (1 of 1 tries)", only.error);
+    CHECK_STR("last", lab_get(lab, ID("child")).blocked_by);
+    CHECK_EQ(0, lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"), .max = 9)).count);
+    lab_settle(lab, lab->pawl);
+    CHECK_OK(pawl_task_resume(lab->pawl, ID("last"), NULL, NULL, &lab->err), &lab->err);
+    CHECK_EQ(1, lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"), .max = 9)).count);
 }
 
 TEST_EACH_STORE(
@@ -326,6 +351,55 @@ TEST_EACH_STORE("D-36 dependencies hold across the file whatever its order, and 
     CHECK_EQ(3, claimed.count); /* child, dead, not-here */
 }
 
+/* A handle with retention, which has come past all that has ended: something of long ago. */
+static void open_retaining(struct lab *lab)
+{
+    enum { RETAIN_MS = 1000 };
+    struct pawl_options options = lab_options(lab);
+    options.retain_ms = RETAIN_MS;
+    lab_open(lab);
+    pawl_close(lab->pawl);
+    lab->pawl = lab_handle(lab, &options);
+    struct pawl_str id = lab_add(lab, NEW());
+    CHECK_OK(pawl_task_cancel(lab->pawl, id, false, NULL, &lab->err), &lab->err);
+    lab_pass(lab, RETAIN_MS);
+    lab_settle(lab, lab->pawl);
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM task"));
+    id = lab_add(lab, NEW());
+    CHECK_OK(pawl_task_cancel(lab->pawl, id, false, NULL, &lab->err), &lab->err);
+    lab_settle(lab, lab->pawl);
+}
+
+static const char old_task[] =
+    "{\"1\":{\"id\":\"old\",\"status\":\"COMPLETED\",\"updated_at\":\"2001-01-01T00:00:00Z\"}}";
+
+TEST_SQLITE("D-61 imported tasks that ended long ago are removed by retention at once")
+{
+    struct pawl_task task;
+    open_retaining(lab);
+    CHECK_OK(import(lab, write_file(lab, "tasks.json", old_task)), &lab->err);
+    lab_settle(lab, lab->pawl);
+    CHECK_REFUSED(PAWL_NOT_FOUND,
+                  pawl_task_get(lab->pawl, ID("old"), false, lab->keep, &task, &lab->err));
+}
+
+TEST_SQLITE("D-61 what another process imports and ended long ago is removed within an hour")
+{
+    struct pawl_task task;
+    open_retaining(lab);
+    struct pawl *own = lab->pawl;
+    struct pawl_options options = lab_options(lab);
+    lab->pawl = lab_handle(lab, &options);
+    CHECK_OK(import(lab, write_file(lab, "tasks.json", old_task)), &lab->err);
+    pawl_close(lab->pawl);
+    lab->pawl = own;
+    (void)lab_add(lab, NEW());
+    lab_pass(lab, PAWL_RETAINED_PASS_MS);
+    lab_settle(lab, lab->pawl);
+    CHECK_REFUSED(PAWL_NOT_FOUND,
+                  pawl_task_get(lab->pawl, ID("old"), false, lab->keep, &task, &lab->err));
+}
+
 TEST_EACH_STORE("what has waited longer in the older store comes first")
 {
     import_json(
@@ -334,6 +408,82 @@ TEST_EACH_STORE("what has waited longer in the older store comes first")
         "\"2\":{\"id\":\"old\",\"status\":\"QUEUED\",\"created_at\":\"2026-01-01T00:00:00Z\"}}");
     struct pawl_page page = lab_list(lab, LIST(.is_ready = true));
     CHECK_TEXT("old young", lab_ids(lab, &page));
+}
+
+/* ---- Files that are large, or change ---- */
+
+TEST("400 000 tiny tasks in JSON are read")
+{
+    enum { TASKS = 400000 };
+    char path[] = "/tmp/pawl-many-XXXXXX";
+    struct pawl_error err = {0};
+    FILE *file = fdopen(mkstemp(path), "w");
+    CHECK(file != NULL);
+    for (int i = 0; i < TASKS; i++)
+        (void)fprintf(file, "%s\"%d\":{\"id\":\"t%d\"}", i == 0 ? "{" : ",", i, i);
+    (void)fputc('}', file);
+    CHECK_EQ(0, fclose(file));
+    struct pawl_importer importer;
+    enum pawl_code code = pawl_importer_open(&importer, path, &err);
+    (void)unlink(path);
+    CHECK_OK(code, &err);
+    CHECK_EQ(TASKS, importer.report.task_count);
+    CHECK_EQ(TASKS, importer.order.count);
+    pawl_importer_close(&importer);
+}
+
+TEST("an import has at most PAWL_IMPORT_TASKS_MAX tasks, and says so")
+{
+    struct pawl_import_order order;
+    struct pawl_arena *arena;
+    struct pawl_error err = {0};
+    CHECK_OK(pawl_arena_open(&arena, PAWL_IMPORT_KEPT_BYTES_MAX), &err);
+    CHECK_CODE(PAWL_TOO_LARGE,
+               pawl_import_order_init(&order, PAWL_IMPORT_TASKS_MAX + 1, arena, &err));
+    CHECK_TEXT("4000001 tasks; at most 4000000 of one file", err.text);
+    pawl_arena_close(arena);
+}
+
+TEST_SQLITE("a record that is larger than the limit is named")
+{
+    enum { LINE = 1024 * 1024 };
+    const char *path = write_file(lab, "tasks.json", "{\"t\":{\"id\":\"t\",\"goal\":\"\\n");
+    FILE *file = fopen(path, "ae");
+    struct pawl_str line = lab_text(lab, LINE, 'g');
+    CHECK(file != NULL);
+    for (int i = 0; i < PAWL_IMPORT_RECORD_BYTES_MAX / LINE; i++)
+        CHECK_EQ(1, fwrite(line.ptr, LINE, 1, file));
+    CHECK(fputs("\"}}", file) >= 0);
+    CHECK_EQ(0, fclose(file));
+    lab_open(lab);
+    CHECK_SAYS(PAWL_TOO_LARGE, "tasks.json: the record t takes more than 64 MiB",
+               import(lab, path));
+}
+
+/* Between the two readings somebody cuts the file short. */
+static void check_cut(struct lab *lab, const char *path)
+{
+    struct pawl_importer importer;
+    CHECK_OK(pawl_importer_open(&importer, path, &lab->err), &lab->err);
+    CHECK_EQ(0, truncate(path, 100));
+    CHECK_SAYS(PAWL_CONFLICT, "was changed while it was read",
+               pawl_importer_run(&importer, lab->pawl, false, &lab->err));
+    pawl_importer_close(&importer);
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM task"));
+}
+
+TEST_EACH_STORE("a file that is cut short while it is read is a conflict, and harms nobody")
+{
+    struct pawl_str goal = lab_text(lab, 60 * 1000, 'g');
+    struct pawl_str text = pawl_arena_format(
+        lab->keep, "{\"1\":{\"id\":\"a\",\"goal\":\"%.*s\"},\"2\":{\"id\":\"b\"}}",
+        PAWL_STR_ARG(goal));
+    lab_open(lab);
+    check_cut(lab, write_file(lab, "tasks.json", text.ptr));
+    const char *more = pawl_arena_format(lab->keep, "%s UPDATE tasks SET goal = '%.*s'",
+                                         OLD_SCHEMA OLD_TASK("a", "QUEUED", ""), PAWL_STR_ARG(goal))
+                           .ptr;
+    check_cut(lab, write_sqlite(lab, "tasks.sqlite3", more));
 }
 
 /* ---- Refusals -------------------------------------------------------------------------------- */

@@ -4,8 +4,8 @@
  * epochs, history.
  *
  * Nobody works on an imported task any more. A RUNNING one is fenced here: what is known to be
- * local is handed back, charged, and what ran elsewhere waits for a person who knows what became of
- * it. */
+ * local is charged, and handed back or a dead letter, and what ran elsewhere waits for a person who
+ * knows what became of it. */
 #include "core/task/rule.h"
 
 #include "base/error.h"
@@ -158,19 +158,18 @@ static void add_dependencies(struct pawl_step *step, struct pawl_task_row *task,
 }
 
 /* Whoever had it, in whatever process, is not heard any more. */
-static void fence(struct pawl_step *step, struct pawl_task_row *task,
+static void fence(struct pawl_step *step, struct pawl_entry *entry,
                   const struct pawl_import_task *from)
 {
+    struct pawl_task_row *task = entry->row;
     pawl_task_move(task, PAWL_TASK_RECOVERY_PENDING, PAWL_BY_ENGINE);
     pawl_task_touch(step, task);
     pawl_event_add(step, task, PAWL_EVENT_FENCED, PAWL_CAUSE_LEASE_ENDED, from->owner, none);
     if (from->is_remote) return;
     pawl_task_raise_epoch(task);
-    task->retries++;
-    task->recoveries++;
-    task->crashes_in_row++;
-    pawl_task_move(task, PAWL_TASK_QUEUED, PAWL_BY_ENGINE);
     pawl_task_touch(step, task);
+    if (!pawl_task_charge_crash(step, entry, from->owner)) return;
+    pawl_task_move(task, PAWL_TASK_QUEUED, PAWL_BY_ENGINE);
     pawl_event_add(step, task, PAWL_EVENT_RECOVERED, PAWL_CAUSE_RECOVERED, none, from->owner);
 }
 
@@ -233,7 +232,9 @@ static void make_task(struct pawl_step *step, const struct pawl_import_task *fro
     add_history(step, task, from);
     const struct pawl_task_row *ended = NULL;
     add_dependencies(step, task, from, &ended);
-    if (task->state == PAWL_TASK_RUNNING) fence(step, task, from);
+    struct pawl_entry *entry = pawl_set_task(&step->set, task->key);
+    if (entry == NULL) return;
+    if (task->state == PAWL_TASK_RUNNING) fence(step, entry, from);
     settle(step, task, from, ended);
     pawl_awaited_meet(step, task);
     /* they are in the table, or will be: told after the commit */

@@ -11,6 +11,24 @@
 
 static const struct pawl_str none = {0};
 
+bool pawl_task_charge_crash(struct pawl_step *step, struct pawl_entry *entry, struct pawl_str owner)
+{
+    struct pawl_task_row *task = entry->row;
+    task->retries++;
+    task->recoveries++;
+    task->crashes_in_row++;
+    if (task->retries <= task->retry.max_retries) return true;
+    struct pawl_str error = pawl_arena_format(
+        step->set.arena,
+        "worker%s%.*s vanished: its lease ended without an outcome (%d of %d tries)",
+        owner.len > 0 ? " " : "", PAWL_STR_ARG(owner), task->retries, task->retry.max_retries + 1);
+    pawl_payload_put(step, task, PAWL_PAYLOAD_ERROR, error);
+    pawl_task_move(task, PAWL_TASK_DEAD_LETTER, PAWL_BY_ENGINE);
+    pawl_lease_clear(step, task);
+    pawl_task_finish(step, entry, PAWL_EVENT_DEAD_LETTERED, PAWL_CAUSE_LEASE_ENDED, none, error);
+    return false;
+}
+
 /* The work of a RECOVERY_PENDING task has stopped: charged, and given back or to the dead letters.
  * What is needed must be loaded. */
 static void give_back(struct pawl_step *step, struct pawl_entry *entry, struct pawl_str owner)
@@ -22,21 +40,7 @@ static void give_back(struct pawl_step *step, struct pawl_entry *entry, struct p
         pawl_task_charge_timeout(step, entry, owner);
         return;
     }
-    task->retries++;
-    task->recoveries++;
-    task->crashes_in_row++;
-    if (task->retries > task->retry.max_retries) {
-        struct pawl_str error = pawl_arena_format(
-            step->set.arena,
-            "worker %.*s vanished: its lease ended without an outcome (%d of %d tries)",
-            PAWL_STR_ARG(owner), task->retries, task->retry.max_retries + 1);
-        pawl_payload_put(step, task, PAWL_PAYLOAD_ERROR, error);
-        pawl_task_move(task, PAWL_TASK_DEAD_LETTER, PAWL_BY_ENGINE);
-        pawl_lease_clear(step, task);
-        pawl_task_finish(step, entry, PAWL_EVENT_DEAD_LETTERED, PAWL_CAUSE_LEASE_ENDED, none,
-                         error);
-        return;
-    }
+    if (!pawl_task_charge_crash(step, entry, owner)) return;
     int64_t delay_ms = pawl_crash_delay_ms(task->crashes_in_row);
     if (pawl_task_return(step, entry, delay_ms, PAWL_BY_ENGINE) != PAWL_TASK_QUEUED) return;
     pawl_event_add(step, task, PAWL_EVENT_RECOVERED, PAWL_CAUSE_RECOVERED, none, owner);

@@ -141,6 +141,10 @@ void pawl_task_fail_attempt(struct pawl_step *step, struct pawl_entry *entry, st
                             bool is_final, int64_t retry_after_ms, enum pawl_mover by,
                             enum pawl_event_cause cause, struct pawl_str actor);
 
+/* The same for a RECOVERY_PENDING task whose worker has vanished, as far as it goes to the dead letters: false then. True:
+ * it is charged, and still to be given back. */
+bool pawl_task_charge_crash(struct pawl_step *step, struct pawl_entry *entry, struct pawl_str owner);
+
 /* The same for one whose time was up: charged, and sent on. The owner must be loaded. */
 void pawl_task_charge_timeout(struct pawl_step *step, struct pawl_entry *entry, struct pawl_str owner);
 
