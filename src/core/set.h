@@ -56,7 +56,7 @@ enum pawl_look {
     PAWL_LOOK_FINISHED,      /* number = at_ms, after = task key   struct pawl_finished: those that ended after that
                                 place, oldest first */
     PAWL_LOOK_EVENTS,        /* number = position    int64_t positions of the events after it, in order */
-    PAWL_LOOK_TOMBSTONES,    /*                      struct pawl_tombstone_row, in the order of keys */
+    PAWL_LOOK_TOMBSTONES,    /*                      struct pawl_tombstone_row, in the order of removal */
 };
 
 struct pawl_rows {
@@ -95,6 +95,7 @@ enum pawl_append_kind {
     PAWL_APPEND_EVENT,            /* struct pawl_event_new */
     PAWL_APPEND_DEPENDENCY,       /* struct pawl_dependency_row, inserted; on = 0 inserts its on_id */
     PAWL_APPEND_DEPENDENCY_DONE,  /* struct pawl_dependency_row: (task, number) is not open any more */
+    PAWL_APPEND_DEPENDENCIES_DONE, /* int64_t task: none of its own is open any more */
     PAWL_APPEND_DEPENDENCY_FOUND, /* struct pawl_dependency_row: (task, number) is on task `on` now */
     PAWL_APPEND_CHECKPOINT,       /* struct pawl_checkpoint_row, inserted */
     PAWL_APPEND_CHECKPOINT_PRUNE, /* int64_t task: delete its oldest checkpoint */

@@ -634,7 +634,8 @@ static enum pawl_code judge_dependency(struct fsck *f, const struct dependency_i
                    TEXT(f, "it waits for a task that is not there (key %" PRId64 ")", is->on_key));
         return PAWL_OK;
     }
-    if (!is->is_open && is->has_on && is->policy != PAWL_DEPENDENCY_IGNORE &&
+    bool is_over = is->state == PAWL_TASK_COMPLETED || is->state == PAWL_TASK_CANCELLED;
+    if (!is->is_open && is->has_on && is->policy != PAWL_DEPENDENCY_IGNORE && !is_over &&
         is->on_state != PAWL_TASK_COMPLETED) {
         (void)note(f, CHECK_DEPENDENCY_SHUT, is->task, is->task_id,
                    TEXT(f,

@@ -458,6 +458,8 @@ static enum pawl_code write_append(struct pawl_db *db, enum pawl_append_kind kin
         return write_dependency(db, dependency, err);
     case PAWL_APPEND_DEPENDENCY_DONE:
         return by_pair(db, PAWL_SQL_DEPENDENCY_DONE, dependency->task, dependency->number, err);
+    case PAWL_APPEND_DEPENDENCIES_DONE:
+        return by_key(db, PAWL_SQL_DEPENDENCIES_DONE, item, err);
     case PAWL_APPEND_DEPENDENCY_FOUND: {
         struct pawl_value values[] = {pawl_int(dependency->task), pawl_int(dependency->number),
                                       pawl_int(dependency->on)};

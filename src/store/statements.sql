@@ -243,11 +243,11 @@ ORDER BY number
 LIMIT ?2;
 
 -- name: DEPENDENTS
--- dependency_on, in its order.
+-- dependency_on, in its order: those that are open.
 -- many:
 SELECT task, number, on_key, on_id, is_open
 FROM dependency
-WHERE on_key = ?1 AND task > ?2
+WHERE on_key = ?1 AND task > ?2 AND is_open = 1
 ORDER BY task, number
 LIMIT ?3;
 
@@ -382,16 +382,15 @@ ORDER BY sequence DESC
 LIMIT 1;
 
 -- name: DEPENDENT_WAITING
--- dependency_on, then task by its key; dependency_awaited. Some task that has not ended and still waits for
--- task ?1, or for id ?2, which is its own.
-SELECT d.task
-FROM dependency d
-JOIN task t ON t.key = d.task
-WHERE d.on_key = ?1 AND d.is_open = 1 AND t.state IN (0, 1, 2, 3, 4)
+-- dependency_on; dependency_awaited. Some task that waits for task ?1, or for id ?2, which is its own, or will once it
+-- is resumed.
+SELECT task
+FROM dependency
+WHERE on_key = ?1 AND is_open = 1
 UNION ALL
 SELECT task
 FROM dependency
-WHERE on_id = ?2 AND on_key IS NULL
+WHERE on_id = ?2 AND on_key IS NULL AND is_open = 1
 LIMIT 1;
 
 -- name: TOMBSTONE_BY_ID
@@ -411,11 +410,11 @@ WHERE idempotency_key = ?1
 LIMIT 1;
 
 -- name: TOMBSTONES
--- tombstone, in the order of its key.
+-- tombstone_removed, in its order.
 SELECT key, id, state, finished_at_ms, removed_at_ms, idempotency_key, body_digest
 FROM tombstone
-WHERE key > 0
-ORDER BY key
+WHERE removed_at_ms > 0
+ORDER BY removed_at_ms, key
 LIMIT ?1;
 
 -- The writes of a step. A task's row is updated only as it was read: state and epoch are named.
@@ -536,6 +535,10 @@ VALUES (?1, ?2, ?3, ?4, ?5);
 -- name: DEPENDENCY_DONE
 -- dependency, by its key.
 UPDATE dependency SET is_open = 0 WHERE task = ?1 AND number = ?2;
+
+-- name: DEPENDENCIES_DONE
+-- dependency, by the first part of its key.
+UPDATE dependency SET is_open = 0 WHERE task = ?1 AND is_open = 1;
 
 -- name: DEPENDENCY_FOUND
 -- dependency, by its key. The task it waits for exists now.
@@ -1227,7 +1230,7 @@ SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.lease_k
         JOIN task b ON b.key = d.on_key
         WHERE d.task = t.key AND d.on_key = t.blocked_by AND d.is_open <> 0 AND b.state IN (6, 7, 8)
         LIMIT 1),
-       (SELECT 1 FROM dependency d WHERE d.on_key = t.key LIMIT 1),
+       (SELECT 1 FROM dependency d WHERE d.on_key = t.key AND d.is_open = 1 LIMIT 1),
        (SELECT SUM(CASE p.key - t.key * 16
                        WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 4 WHEN 3 THEN 8 WHEN 4 THEN 16 WHEN 5 THEN 32
                        WHEN 6 THEN 64 ELSE 128
@@ -1264,7 +1267,7 @@ SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.lease_k
         JOIN task b ON b.key = d.on_key
         WHERE d.task = t.key AND d.on_key = t.blocked_by AND d.is_open <> 0 AND b.state IN (6, 7, 8)
         LIMIT 1),
-       (SELECT 1 FROM dependency d WHERE d.on_key = t.key LIMIT 1),
+       (SELECT 1 FROM dependency d WHERE d.on_key = t.key AND d.is_open = 1 LIMIT 1),
        (SELECT SUM(CASE p.key - t.key * 16
                        WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 4 WHEN 3 THEN 8 WHEN 4 THEN 16 WHEN 5 THEN 32
                        WHEN 6 THEN 64 ELSE 128

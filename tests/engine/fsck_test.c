@@ -216,7 +216,7 @@ static const struct damage damages[] = {
     {"INSERT INTO dependency (task, number, on_key, is_open) SELECT 987654, 0, key, 0 FROM task "
      "WHERE id = "
      "'completed'",
-     "task.has_dependents dependency.task", false, NULL, NULL},
+     "dependency.task", false, NULL, NULL},
     {"INSERT INTO event (position, task, sequence, type, at_ms, state, epoch, version, progress, "
      "retries, cause) "
      "SELECT 7000000, 987654, 1, 1, 1, 1, 0, 1, 0, 0, 0",

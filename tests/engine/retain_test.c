@@ -394,6 +394,47 @@ TEST_SQLITE("tombstones end after 90 days")
     (void)lab_add(lab, NEW(.id = PAWL_STR("a")));
 }
 
+TEST_SQLITE("tombstones end in the order of their removal, however long one task has lived")
+{
+    lab_open(lab);
+    struct pawl_str old = lab_add(lab, NEW());
+    complete(lab, lab_add(lab, NEW(.id = PAWL_STR("early"))));
+    CHECK_EQ(1, gc(lab, GC(.older_than_ms = 0)).removed);
+    lab_pass(lab, PAWL_TOMBSTONE_KEPT_MS - 1);
+    complete(lab, old);
+    CHECK_EQ(1, gc(lab, GC(.older_than_ms = 0)).removed);
+    lab_pass(lab, 1);
+    CHECK_EQ(1, gc(lab, GC(.older_than_ms = 0)).ended);
+    CHECK_EQ(1, count(lab, "tombstone"));
+    (void)lab_add(lab, NEW(.id = PAWL_STR("early")));
+}
+
+TEST_EACH_STORE("what a task waits for is closed when it is over itself, and nobody is held by it")
+{
+    enum { CHILDREN = PAWL_SLICE_ROWS_MAX + 3 };
+    lab_open(lab);
+    struct pawl_str root[] = {lab_add(lab, NEW()), lab_add(lab, NEW())};
+    struct pawl_task_new *asks = pawl_arena_take_array(lab->keep, CHILDREN, sizeof *asks);
+    for (int i = 0; i < CHILDREN; i++) {
+        asks[i] = *NEW(.depends_on = root, .depends_on_count = 2,
+                       .dependency_policy = PAWL_DEPENDENCY_CANCEL);
+    }
+    struct pawl_added *children = lab_add_batch(lab, asks, CHILDREN);
+    struct pawl_str done = lab_add(lab, NEW(.depends_on = root, .depends_on_count = 2));
+    check_ok(lab, pawl_task_complete(lab->pawl, done, NO_TEXT, NULL, &lab->err));
+    cancel(lab, root[0]);
+    lab_settle(lab, lab->pawl);
+    struct pawl_task last = lab_get(lab, children[CHILDREN - 1].id);
+    CHECK_EQ(PAWL_TASK_CANCELLED, last.state);
+    CHECK_EQ(0, last.open_dependencies);
+    CHECK_EQ(0, lab_get(lab, done).open_dependencies);
+    CHECK_TEXT("0", lab_sql(lab, "SELECT count(*) FROM dependency WHERE is_open = 1"));
+    cancel(lab, root[1]);
+    struct pawl_gc_done all = gc(lab, GC(.older_than_ms = 0));
+    CHECK_EQ(0, all.waiting);
+    CHECK_EQ(CHILDREN + 3, all.removed);
+}
+
 TEST_SQLITE("the room of removed rows goes back to the file system")
 {
     enum { TASKS = 40 };

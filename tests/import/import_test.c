@@ -373,6 +373,18 @@ static void open_retaining(struct lab *lab)
 static const char old_task[] =
     "{\"1\":{\"id\":\"old\",\"status\":\"COMPLETED\",\"updated_at\":\"2001-01-01T00:00:00Z\"}}";
 
+TEST_EACH_STORE("D-61 what a dead letter waits for stays, since it may be resumed")
+{
+    struct pawl_gc_done done;
+    struct pawl_gc ask = {.size = sizeof ask};
+    import_json(lab, "{\"1\":{\"id\":\"on\",\"status\":\"CANCELLED\"},\"2\":{\"id\":\"dead\","
+                     "\"status\":\"DEAD_LETTER\",\"depends_on\":[\"on\"]}}");
+    ask.states = 1u << PAWL_TASK_CANCELLED;
+    CHECK_OK(pawl_gc(lab->pawl, &ask, &done, &lab->err), &lab->err);
+    CHECK_EQ(1, done.waiting);
+    CHECK_EQ(0, done.removed);
+}
+
 TEST_SQLITE("D-61 imported tasks that ended long ago are removed by retention at once")
 {
     struct pawl_task task;

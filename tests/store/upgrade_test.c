@@ -156,7 +156,7 @@ static void make_first(const char *path)
         "INSERT INTO meta (one, schema_version, store_id, generation, boot_id, clock_offset_ms) "
         "VALUES "
         "(1, 1, '01900000-0000-7000-8000-000000000001', 1, 'boot-1', 1799999995000);"
-        "INSERT INTO head (one, position, next_key, now_ms) VALUES (1, 1, 100, 1800000000000);"
+        "INSERT INTO head (one, position, next_key, now_ms) VALUES (1, 2, 100, 1800000000000);"
         "INSERT INTO queue VALUES (1, 'default', 0, 0, 0, 0, 0, 0, 0);"
         "INSERT INTO task (key, id, queue, state, priority, rank, version, epoch, max_retries, "
         "backoff, delay_ms, "
@@ -167,10 +167,15 @@ static void make_first(const char *path)
         "checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes) VALUES "
         "(11, 'first', 1, 1, 20, (79 << 48) | 1800000000000, 1, 0, 3, 0, 1000, 60000, 0, 0, 0, 0, "
         "1800000000000, "
-        "1800000000000, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0);"
+        "1800000000000, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0), "
+        "(12, 'over', 1, 7, 20, NULL, 1, 0, 3, 0, 1000, 60000, 0, 0, 0, 0, 1800000000000, "
+        "1800000000000, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0);"
+        "UPDATE task SET finished_at_ms = 1800000000000 WHERE key = 12;"
+        "INSERT INTO dependency (task, number, on_key, is_open) VALUES (12, 0, 11, 1);"
         "INSERT INTO event (position, task, sequence, type, at_ms, state, epoch, version, "
         "progress, retries, "
-        "cause) VALUES (1, 11, 1, 1, 1800000000000, 1, 0, 1, 0, 0, 0);";
+        "cause) VALUES (1, 11, 1, 1, 1800000000000, 1, 0, 1, 0, 0, 0), "
+        "(2, 12, 1, 9, 1800000000000, 7, 0, 1, 0, 0, 0);";
     sqlite3 *handle = NULL;
     CHECK_EQ(SQLITE_OK, sqlite3_open(path, &handle));
     CHECK_EQ(SQLITE_OK, sqlite3_exec(handle, "PRAGMA journal_mode = WAL", NULL, NULL, NULL));
@@ -189,6 +194,9 @@ TEST("T-079 a store of version 1 becomes one of the newest, with what is in it")
     CHECK_TEXT(number(OLD), sql(&lab, "PRAGMA user_version"));
     CHECK_TEXT(number(OLD), sql(&lab, "SELECT schema_version FROM meta"));
     CHECK_TEXT("0", sql(&lab, "SELECT count(*) FROM tombstone"));
+    /* of what is over nothing is open any more */
+    CHECK_TEXT("0", sql(&lab, "SELECT is_open FROM dependency"));
+    CHECK_TEXT("0", sql(&lab, "SELECT open_dependencies FROM task WHERE id = 'over'"));
     lab_begin(&lab);
     CHECK_EQ(1, lab_rows(&lab, PAWL_LOOK_READY, QUEUE, 0, 10)->count);
     CHECK_STR("first", lab_task(&lab, 11)->id);

@@ -200,8 +200,7 @@ static void take_all(struct slice *slice)
     slice->out.goes_on = slice->finished->is_cut && slice->out.removed < slice->ask->max;
 }
 
-/* Tombstones whose time is over. They go by the order of their tasks, so some stay a little longer.
- */
+/* Tombstones whose time is over, the oldest first. */
 static void end_tombstones(struct slice *slice, const struct pawl_rows *stones)
 {
     const struct pawl_tombstone_row *rows = stones->rows;

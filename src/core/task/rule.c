@@ -273,6 +273,18 @@ void pawl_task_offer(struct pawl_step *step, struct pawl_task_row *task)
     step->made_ready = true;
 }
 
+/* It waits for nobody any more, and is not told: those it waited for need not stay for it. */
+static void close_dependencies(struct pawl_step *step, struct pawl_task_row *task)
+{
+    bool is_over = task->state == PAWL_TASK_COMPLETED || task->state == PAWL_TASK_CANCELLED;
+    if (!is_over || task->open_dependencies == 0) return;
+    int64_t *key = pawl_step_take(step, sizeof *key);
+    if (key == NULL) return;
+    *key = task->key;
+    task->open_dependencies = 0;
+    pawl_set_append(&step->set, PAWL_APPEND_DEPENDENCIES_DONE, key);
+}
+
 void pawl_task_finish(struct pawl_step *step, struct pawl_entry *entry, enum pawl_event_type type,
                       enum pawl_event_cause cause, struct pawl_str actor, struct pawl_str note)
 {
@@ -281,6 +293,7 @@ void pawl_task_finish(struct pawl_step *step, struct pawl_entry *entry, enum paw
     pawl_task_withdraw(task);
     task->finished_at_ms = step->now_ms;
     task->blocked_by = 0;
+    close_dependencies(step, task);
     pawl_event_add(step, task, type, cause, actor, note);
     pawl_dependents_tell(step, entry);
 }
