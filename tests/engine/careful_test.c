@@ -70,10 +70,14 @@ TEST_EACH_STORE("E11 a row that kills its process three times in careful mode is
 TEST_EACH_STORE("E11 processes that stop in order are no deaths, however many there are")
 {
     open_without_timers(lab);
-    for (int i = 0; i < PAWL_CAREFUL_DEATHS + 1; i++) {
-        (void)lab_add(lab, NEW(.queue = PAWL_STR("later"), .delay_ms = 1));
-        CHECK_EQ(0, lab_wait(lab_fork(lab, wait_for_work, i)));
+    enum { ORDERLY = PAWL_CAREFUL_DEATHS + 1 };
+    for (int i = 0; i < ORDERLY; i++) {
+        (void)lab_add(lab, NEW(.queue = PAWL_STR("later"), .delay_ms = 1 + i * SECOND_MS));
     }
+    pawl_close(lab->pawl); /* no fork beside threads */
+    lab->pawl = NULL;
+    for (int i = 0; i < ORDERLY; i++) CHECK_EQ(0, lab_wait(lab_fork(lab, wait_for_work, i)));
+    open_without_timers(lab);
     struct pawl_str deadly = add_deadly(lab);
     pawl_close(lab->pawl);
     lab->pawl = NULL;
