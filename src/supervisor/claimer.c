@@ -47,7 +47,7 @@ static void make_request_id(struct pawl_claimer *claimer)
     /* These few bytes always come once the machine has started; and without them the time still
      * tells one claim of a worker from another. */
     (void)!getrandom(random, sizeof random, 0);
-    pawl_uuid_make(pawl_worker_boot_ms(), random[0], random[1], claimer->request_id);
+    pawl_uuid_make(pawl_clock_boot_ms(), random[0], random[1], claimer->request_id);
     claimer->has_request_id = true;
 }
 
@@ -62,7 +62,7 @@ static void renew_grants(struct pawl_claimer *claimer)
     size_t count = answer->count;
     for (size_t i = 0; i < count; i++) fences[i] = claimer->grants[i].fence;
     answer->asked_boot_ms = claimer->first_asked_boot_ms;
-    int64_t asked_boot_ms = pawl_worker_boot_ms();
+    int64_t asked_boot_ms = pawl_clock_boot_ms();
     enum pawl_code code = pawl_lease_renew(claimer->pawl, fences, count, 0, renewals, NULL);
     if (code != PAWL_OK) return;
     answer->asked_boot_ms = asked_boot_ms;
@@ -79,7 +79,7 @@ static void claim(struct pawl_claimer *claimer)
     bool is_repeat = claimer->has_request_id;
     *answer = (struct pawl_claim_answer){0};
     pawl_arena_reset(claimer->arena);
-    int64_t asked_boot_ms = pawl_worker_boot_ms();
+    int64_t asked_boot_ms = pawl_clock_boot_ms();
     if (!is_repeat) {
         make_request_id(claimer);
         claimer->first_asked_boot_ms = asked_boot_ms;
@@ -114,7 +114,7 @@ static void *claimer_run(void *self)
         pthread_mutex_lock(&claimer->mutex);
         claimer->stage = ANSWERED;
         pthread_mutex_unlock(&claimer->mutex);
-        pawl_worker_fd_ring(claimer->heard_fd);
+        pawl_fd_ring(claimer->heard_fd);
     }
 }
 

@@ -6,19 +6,19 @@
 #include <time.h>
 #include <unistd.h>
 
-int64_t pawl_worker_boot_ms(void)
+int64_t pawl_clock_boot_ms(void)
 {
     struct timespec now = {0};
     (void)clock_gettime(CLOCK_BOOTTIME, &now); /* fails only for clocks that do not exist */
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-int pawl_worker_timer_open(void)
+int pawl_timer_open(void)
 {
     return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 }
 
-void pawl_worker_timer_set(int timer_fd, int64_t at_boot_ms)
+void pawl_timer_set(int timer_fd, int64_t at_boot_ms)
 {
     struct itimerspec when = {0}; /* all zero is never */
     if (at_boot_ms != INT64_MAX) {
@@ -30,14 +30,14 @@ void pawl_worker_timer_set(int timer_fd, int64_t at_boot_ms)
     pawl_assert(result == 0);
 }
 
-void pawl_worker_fd_clear(int fd)
+void pawl_fd_clear(int fd)
 {
     uint64_t count = 0;
     ssize_t got = read(fd, &count, sizeof count);
     (void)got; /* nothing to clear is fine */
 }
 
-void pawl_worker_fd_ring(int event_fd)
+void pawl_fd_ring(int event_fd)
 {
     uint64_t one = 1;
     ssize_t put = write(event_fd, &one, sizeof one);

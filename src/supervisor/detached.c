@@ -58,7 +58,7 @@ static enum pawl_code end(struct pawl_supervisor *supervisor, struct pawl_tellin
         supervisor->items[telling->number].is_telling = false;
         pawl_heap_set(&supervisor->looks, telling->number, 0);
     }
-    pawl_worker_fd_ring(supervisor->heard_fd); /* before whoever closes can go on */
+    pawl_fd_ring(supervisor->heard_fd); /* before whoever closes can go on */
     (void)pthread_mutex_unlock(&supervisor->mutex);
     return code;
 }

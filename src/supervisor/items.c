@@ -94,7 +94,7 @@ void pawl_item_take(struct pawl_supervisor *supervisor, struct pawl_work *work,
     work->token = item->token;
     work->grant.fence = pawl_item_fence(supervisor, item);
     atomic_store(&work->reason, (int)item->reason);
-    atomic_store(&work->progress_boot_ms, pawl_worker_boot_ms());
+    atomic_store(&work->progress_boot_ms, pawl_clock_boot_ms());
     pawl_keeper_hold(supervisor->keeper, number, &work->grant.fence, grant->lease_ms, asked_boot_ms,
                      item->timeout_at_boot_ms);
     pawl_heap_set(&supervisor->looks, number, asked_boot_ms); /* it tells when to look next */
@@ -181,7 +181,7 @@ static void tell_reason(struct pawl_supervisor *supervisor, struct pawl_item *it
     }
     if (work == NULL) return;
     atomic_store(&work->reason, (int)reason);
-    if (work->stop_fd >= 0) pawl_worker_fd_ring(work->stop_fd);
+    if (work->stop_fd >= 0) pawl_fd_ring(work->stop_fd);
 }
 
 static void fill_told(struct pawl_told *told, const struct pawl_item *item, bool is_uncontained)

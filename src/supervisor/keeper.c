@@ -182,7 +182,7 @@ static void take_answer(struct pawl_keeper *keeper, int32_t slot, const struct p
 
 static void renew(struct pawl_keeper *keeper)
 {
-    int64_t asked_boot_ms = pawl_worker_boot_ms();
+    int64_t asked_boot_ms = pawl_clock_boot_ms();
     pthread_mutex_lock(&keeper->mutex);
     size_t count = take_questions(keeper, asked_boot_ms);
     pthread_mutex_unlock(&keeper->mutex);
@@ -191,7 +191,7 @@ static void renew(struct pawl_keeper *keeper)
     struct pawl_error err = {0};
     enum pawl_code code =
         pawl_lease_renew(keeper->pawl, keeper->fences, count, 0, keeper->answers, &err);
-    int64_t now_boot_ms = pawl_worker_boot_ms();
+    int64_t now_boot_ms = pawl_clock_boot_ms();
 
     pthread_mutex_lock(&keeper->mutex);
     for (size_t i = 0; i < count; i++) {
@@ -208,9 +208,9 @@ static void renew(struct pawl_keeper *keeper)
         }
     }
     pthread_mutex_unlock(&keeper->mutex);
-    pawl_worker_fd_ring(keeper->heard_fd);
+    pawl_fd_ring(keeper->heard_fd);
     if (code != PAWL_OK) {
-        pawl_log_write(keeper->log, PAWL_LOG_WARN, "worker.renewal_failed",
+        pawl_log_write(keeper->log, PAWL_LOG_WARN, "lease.renewal_failed",
                        PAWL_TEXT("code", pawl_str_of(pawl_code_name(code))),
                        PAWL_INT("leases", (int64_t)count),
                        PAWL_TEXT("error", pawl_str_of(err.text)));
@@ -227,16 +227,16 @@ static void *keeper_run(void *self)
         bool is_stopping = keeper->is_stopping;
         pthread_mutex_unlock(&keeper->mutex);
         if (is_stopping) return NULL;
-        if (due_boot_ms <= pawl_worker_boot_ms()) {
+        if (due_boot_ms <= pawl_clock_boot_ms()) {
             renew(keeper);
             continue;
         }
-        pawl_worker_timer_set(keeper->timer_fd, due_boot_ms);
+        pawl_timer_set(keeper->timer_fd, due_boot_ms);
         struct pollfd fds[] = {{.fd = keeper->timer_fd, .events = POLLIN},
                                {.fd = keeper->wake_fd, .events = POLLIN}};
         (void)poll(fds, 2, -1); /* interrupted is a reason to look too */
-        pawl_worker_fd_clear(keeper->timer_fd);
-        pawl_worker_fd_clear(keeper->wake_fd);
+        pawl_fd_clear(keeper->timer_fd);
+        pawl_fd_clear(keeper->wake_fd);
     }
 }
 
@@ -256,7 +256,7 @@ enum pawl_code pawl_keeper_open(struct pawl_keeper **out, struct pawl *pawl, str
     keeper->fences = calloc(count, sizeof *keeper->fences);
     keeper->answers = calloc(count, sizeof *keeper->answers);
     keeper->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    keeper->timer_fd = pawl_worker_timer_open();
+    keeper->timer_fd = pawl_timer_open();
     pthread_mutex_init(&keeper->mutex, NULL);
     bool has_heap = pawl_heap_open(&keeper->due, slots);
     bool is_whole = has_heap && keeper->held != NULL && keeper->news != NULL &&
@@ -281,7 +281,7 @@ void pawl_keeper_close(struct pawl_keeper *keeper)
         pthread_mutex_lock(&keeper->mutex);
         keeper->is_stopping = true;
         pthread_mutex_unlock(&keeper->mutex);
-        pawl_worker_fd_ring(keeper->wake_fd);
+        pawl_fd_ring(keeper->wake_fd);
         (void)pthread_join(keeper->thread, NULL);
     }
     if (keeper->wake_fd >= 0) (void)close(keeper->wake_fd);
@@ -327,7 +327,7 @@ void pawl_keeper_hold(struct pawl_keeper *keeper, int32_t slot, const struct paw
     count_from(keeper, slot, asked_boot_ms, lease_ms);
     bool is_first = due_boot_ms != pawl_heap_first(&keeper->due, &before);
     pthread_mutex_unlock(&keeper->mutex);
-    if (is_first) pawl_worker_fd_ring(keeper->wake_fd);
+    if (is_first) pawl_fd_ring(keeper->wake_fd);
 }
 
 void pawl_keeper_drop(struct pawl_keeper *keeper, int32_t slot)
@@ -343,7 +343,7 @@ void pawl_keeper_lose(struct pawl_keeper *keeper, int32_t slot)
     pthread_mutex_lock(&keeper->mutex);
     lose(keeper, slot);
     pthread_mutex_unlock(&keeper->mutex);
-    pawl_worker_fd_ring(keeper->heard_fd);
+    pawl_fd_ring(keeper->heard_fd);
 }
 
 bool pawl_keeper_news(struct pawl_keeper *keeper, int32_t *slot)

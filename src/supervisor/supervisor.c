@@ -52,9 +52,9 @@ static void *slot_run(void *self)
         (void)pthread_mutex_lock(&supervisor->mutex);
         slot->has_work = false;
         slot->is_busy = false;
-        if (slot->work.stop_fd >= 0) pawl_worker_fd_clear(slot->work.stop_fd);
+        if (slot->work.stop_fd >= 0) pawl_fd_clear(slot->work.stop_fd);
         (void)pthread_mutex_unlock(&supervisor->mutex);
-        pawl_worker_fd_ring(supervisor->heard_fd);
+        pawl_fd_ring(supervisor->heard_fd);
     }
 }
 
@@ -118,7 +118,7 @@ static void take_failure(struct pawl_supervisor *supervisor, const struct pawl_c
     int64_t wait_ms = supervisor->claim_retry_ms * 2;
     if (wait_ms < CLAIM_RETRY_MS_MIN) wait_ms = CLAIM_RETRY_MS_MIN;
     supervisor->claim_retry_ms = earlier(wait_ms, CLAIM_RETRY_MS_MAX);
-    supervisor->claim_at_boot_ms = pawl_worker_boot_ms() + supervisor->claim_retry_ms;
+    supervisor->claim_at_boot_ms = pawl_clock_boot_ms() + supervisor->claim_retry_ms;
     pawl_log_write(&supervisor->pawl->log, PAWL_LOG_WARN, "supervisor.claim_failed",
                    PAWL_TEXT("worker", supervisor->worker_id),
                    PAWL_TEXT("code", pawl_str_of(pawl_code_name(answer->code))),
@@ -143,7 +143,7 @@ static void tend_claims(struct pawl_supervisor *supervisor)
     }
     if (pawl_claimer_is_asking(supervisor->claimer)) return;
     (void)pthread_mutex_lock(&supervisor->mutex);
-    bool is_early = pawl_worker_boot_ms() < supervisor->claim_at_boot_ms;
+    bool is_early = pawl_clock_boot_ms() < supervisor->claim_at_boot_ms;
     int32_t room = supervisor->is_stopping || is_early ? 0 : count_room(supervisor);
     supervisor->asked_count = room;
     if (room > 0) pawl_claimer_ask(supervisor->claimer, room, CLAIM_WAIT_MS);
@@ -157,7 +157,7 @@ static size_t look(struct pawl_supervisor *supervisor, struct pawl_told told[TOL
 {
     size_t count = 0;
     int32_t number;
-    int64_t now_boot_ms = pawl_worker_boot_ms();
+    int64_t now_boot_ms = pawl_clock_boot_ms();
     (void)pthread_mutex_lock(&supervisor->mutex);
     if (now_boot_ms >= supervisor->drain_at_boot_ms && !supervisor->is_draining) {
         supervisor->is_draining = true;
@@ -199,15 +199,15 @@ static void wait_for_news(struct pawl_supervisor *supervisor)
     (void)pthread_mutex_lock(&supervisor->mutex);
     int64_t due = pawl_heap_first(&supervisor->looks, &number);
     if (!supervisor->is_draining) due = earlier(due, supervisor->drain_at_boot_ms);
-    bool waits = !supervisor->is_stopping && supervisor->claim_at_boot_ms > pawl_worker_boot_ms();
+    bool waits = !supervisor->is_stopping && supervisor->claim_at_boot_ms > pawl_clock_boot_ms();
     if (waits) due = earlier(due, supervisor->claim_at_boot_ms);
     (void)pthread_mutex_unlock(&supervisor->mutex);
     struct pollfd fds[] = {{.fd = supervisor->heard_fd, .events = POLLIN},
                            {.fd = supervisor->timer_fd, .events = POLLIN}};
-    pawl_worker_timer_set(supervisor->timer_fd, due);
+    pawl_timer_set(supervisor->timer_fd, due);
     (void)poll(fds, 2, -1); /* interrupted is a reason to look too */
-    pawl_worker_fd_clear(supervisor->heard_fd);
-    pawl_worker_fd_clear(supervisor->timer_fd);
+    pawl_fd_clear(supervisor->heard_fd);
+    pawl_fd_clear(supervisor->timer_fd);
 }
 
 static void *watcher_run(void *self)
@@ -325,7 +325,7 @@ static enum pawl_code open_memory(struct pawl_supervisor *supervisor, struct paw
     supervisor->free_numbers = calloc(room, sizeof *supervisor->free_numbers);
     bool has_heap = pawl_heap_open(&supervisor->looks, supervisor->item_room);
     supervisor->heard_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    supervisor->timer_fd = pawl_worker_timer_open();
+    supervisor->timer_fd = pawl_timer_open();
     for (int32_t i = 0; supervisor->slots != NULL && i < options->slots; i++) {
         (void)pthread_cond_init(&supervisor->slots[i].changed, NULL);
         supervisor->slots[i].work.stop_fd = -1;
@@ -505,7 +505,7 @@ enum pawl_code pawl_supervisor_stop(struct pawl_supervisor *supervisor, int64_t 
     enum pawl_code code = check_alive(supervisor, err);
     if (code == PAWL_OK) code = check_range("drain_ms", drain_ms, 0, PAWL_DELAY_MS_MAX, err);
     if (code != PAWL_OK) return code;
-    int64_t at_boot_ms = pawl_worker_boot_ms() + drain_ms;
+    int64_t at_boot_ms = pawl_clock_boot_ms() + drain_ms;
     (void)pthread_mutex_lock(&supervisor->mutex);
     bool is_first = !supervisor->is_stopping;
     supervisor->is_stopping = true;
@@ -517,7 +517,7 @@ enum pawl_code pawl_supervisor_stop(struct pawl_supervisor *supervisor, int64_t 
                        PAWL_TEXT("worker", supervisor->worker_id), PAWL_INT("in_hand", in_hand));
         if (supervisor->claimer != NULL) pawl_claimer_give_up(supervisor->claimer);
     }
-    pawl_worker_fd_ring(supervisor->heard_fd);
+    pawl_fd_ring(supervisor->heard_fd);
     return wait_for_end(supervisor, err);
 }
 
@@ -535,7 +535,7 @@ void pawl_supervisor_close(struct pawl_supervisor *supervisor)
         (void)pthread_cond_signal(&supervisor->slots[i].changed);
     }
     (void)pthread_mutex_unlock(&supervisor->mutex);
-    pawl_worker_fd_ring(supervisor->heard_fd);
+    pawl_fd_ring(supervisor->heard_fd);
     (void)pthread_join(supervisor->watcher, NULL);
     free_all(supervisor);
 }
@@ -561,7 +561,7 @@ static void begin_alone(struct pawl_supervisor *supervisor, struct pawl_work *wo
     (void)pthread_mutex_lock(&supervisor->mutex);
     pawl_item_take(supervisor, work, grant, asked_boot_ms, false);
     (void)pthread_mutex_unlock(&supervisor->mutex);
-    pawl_worker_fd_ring(supervisor->heard_fd);
+    pawl_fd_ring(supervisor->heard_fd);
     pawl_work_prepare(work, grant);
 }
 
@@ -574,7 +574,7 @@ static enum pawl_code start_alone(struct pawl_supervisor *supervisor, struct paw
     ask.worker_id = supervisor->worker_id;
     ask.lease_ms = supervisor->options.lease_ms;
     ask.is_supervised = true;
-    int64_t asked_boot_ms = pawl_worker_boot_ms();
+    int64_t asked_boot_ms = pawl_clock_boot_ms();
     enum pawl_code code = pawl_task_start(supervisor->pawl, task_id, &ask, scratch, &grant, err);
     if (code == PAWL_OK) begin_alone(supervisor, work, &grant, asked_boot_ms);
     return code;
@@ -622,7 +622,7 @@ enum pawl_code pawl_supervisor_list(struct pawl_supervisor *supervisor, struct p
     if (code != PAWL_OK) return code;
     if (keep == NULL || out == NULL)
         return pawl_error_set(err, PAWL_MISUSE, "keep and out are needed");
-    int64_t now_boot_ms = pawl_worker_boot_ms();
+    int64_t now_boot_ms = pawl_clock_boot_ms();
     size_t count = 0;
     (void)pthread_mutex_lock(&supervisor->mutex);
     size_t room = (size_t)supervisor->in_hand_count;

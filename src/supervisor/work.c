@@ -68,7 +68,7 @@ int pawl_work_stop_fd(struct pawl_work *work)
     if (work->stop_fd < 0) {
         work->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         bool is_late = atomic_load(&work->reason) != PAWL_STOP_NONE;
-        if (work->stop_fd >= 0 && is_late) pawl_worker_fd_ring(work->stop_fd);
+        if (work->stop_fd >= 0 && is_late) pawl_fd_ring(work->stop_fd);
     }
     int fd = work->stop_fd;
     (void)pthread_mutex_unlock(mutex);
@@ -84,7 +84,7 @@ static struct pawl_change change_of(const struct pawl_work *work)
 
 static enum pawl_code heard(struct pawl_work *work, enum pawl_code code)
 {
-    if (code == PAWL_OK) atomic_store(&work->progress_boot_ms, pawl_worker_boot_ms());
+    if (code == PAWL_OK) atomic_store(&work->progress_boot_ms, pawl_clock_boot_ms());
     if (code == PAWL_LEASE_LOST) pawl_keeper_lose(work->supervisor->keeper, work->number);
     return code;
 }
@@ -149,7 +149,7 @@ static void wait_ms(struct pawl_supervisor *supervisor, int64_t ms)
 static bool is_over(struct pawl_supervisor *supervisor, int32_t number, int64_t *again_ms)
 {
     struct pawl_kept kept = pawl_keeper_look(supervisor->keeper, number);
-    int64_t now_boot_ms = pawl_worker_boot_ms();
+    int64_t now_boot_ms = pawl_clock_boot_ms();
     *again_ms = pawl_lease_try_again_ms(now_boot_ms, kept.stop_at_boot_ms);
     return kept.is_lost || now_boot_ms >= kept.stop_at_boot_ms;
 }

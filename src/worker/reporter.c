@@ -103,7 +103,7 @@ static void wait_for_work(struct pawl_reporter *reporter, struct work *work)
 static bool is_lost(struct pawl_reporter *reporter)
 {
     struct pawl_kept kept = pawl_keeper_look(reporter->options.keeper, reporter->options.slot);
-    return kept.is_lost || pawl_worker_boot_ms() >= kept.stop_at_boot_ms;
+    return kept.is_lost || pawl_clock_boot_ms() >= kept.stop_at_boot_ms;
 }
 
 static bool is_hurried(struct pawl_reporter *reporter)
@@ -393,7 +393,7 @@ static void *reporter_run(void *self)
             reporter->stage = SETTLED;
             pthread_mutex_unlock(&reporter->mutex);
         }
-        pawl_worker_fd_ring(reporter->options.heard_fd);
+        pawl_fd_ring(reporter->options.heard_fd);
     }
 }
 

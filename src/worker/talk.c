@@ -142,7 +142,7 @@ static enum pawl_code say_progress(struct said *said)
     pthread_mutex_lock(&talk->mutex);
     talk->progress = percent < 0 ? 0 : percent > 100 ? 100 : percent;
     pthread_mutex_unlock(&talk->mutex);
-    pawl_worker_fd_ring(talk->options.heard_fd);
+    pawl_fd_ring(talk->options.heard_fd);
     return PAWL_OK;
 }
 
@@ -203,7 +203,7 @@ static enum pawl_code say_lease(struct said *said)
     struct pawl_kept kept = pawl_keeper_look(talk->options.keeper, talk->options.slot);
     int64_t end_boot_ms = kept.stop_at_boot_ms;
     if (!kept.is_cut) end_boot_ms += pawl_lease_margin_ms(round->lease_ms);
-    int64_t left_ms = end_boot_ms - pawl_worker_boot_ms();
+    int64_t left_ms = end_boot_ms - pawl_clock_boot_ms();
     if (kept.is_lost || left_ms <= 0) {
         return pawl_error_set(&said->err, PAWL_LEASE_LOST,
                               "the lease of task %.*s is no longer yours",
@@ -451,7 +451,7 @@ static void wait_for_news(struct pawl_talk *talk, const struct round *round)
         fds[count++] = (struct pollfd){.fd = is_talking ? client->fd : -1, .events = events};
     }
     (void)poll(fds, count, wait_ms); /* interrupted is a reason to look too */
-    pawl_worker_fd_clear(talk->wake_fd);
+    pawl_fd_clear(talk->wake_fd);
 }
 
 static void finish(struct pawl_talk *talk, const struct round *round)
@@ -462,7 +462,7 @@ static void finish(struct pawl_talk *talk, const struct round *round)
     talk->stage = OVER;
     talk->listen_fd = -1;
     pthread_mutex_unlock(&talk->mutex);
-    pawl_worker_fd_ring(talk->options.heard_fd);
+    pawl_fd_ring(talk->options.heard_fd);
 }
 
 static void hear_all(struct pawl_talk *talk, const struct round *round)
@@ -522,7 +522,7 @@ void pawl_talk_close(struct pawl_talk *talk)
         pawl_assert(talk->stage == IDLE);
         talk->is_stopping = true;
         pthread_mutex_unlock(&talk->mutex);
-        pawl_worker_fd_ring(talk->wake_fd);
+        pawl_fd_ring(talk->wake_fd);
         (void)pthread_join(talk->thread, NULL);
     }
     if (talk->wake_fd >= 0) (void)close(talk->wake_fd);
@@ -565,7 +565,7 @@ void pawl_talk_begin(struct pawl_talk *talk, const struct pawl_fence *fence, int
     talk->retry_after_ms = -1;
     talk->progress = -1;
     pthread_mutex_unlock(&talk->mutex);
-    pawl_worker_fd_ring(talk->wake_fd);
+    pawl_fd_ring(talk->wake_fd);
 }
 
 void pawl_talk_end(struct pawl_talk *talk)
@@ -574,7 +574,7 @@ void pawl_talk_end(struct pawl_talk *talk)
     pawl_assert(talk->stage == TALKING);
     talk->stage = ENDING;
     pthread_mutex_unlock(&talk->mutex);
-    pawl_worker_fd_ring(talk->wake_fd);
+    pawl_fd_ring(talk->wake_fd);
 }
 
 bool pawl_talk_is_over(struct pawl_talk *talk, int64_t *retry_after_ms)

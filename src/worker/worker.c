@@ -194,7 +194,7 @@ static void begin(struct pool *pool, struct slot *slot, const struct pawl_grant 
     pawl_assert(slot->fence.task_id.len > 0); /* an arena that was reset has room for it */
     /* An attempt's time counts from the answer: by then the store counts it too, so that it agrees
      * when we say that it is up. The lease counts from before the question. */
-    slot->started_boot_ms = pawl_worker_boot_ms();
+    slot->started_boot_ms = pawl_clock_boot_ms();
     slot->timeout_ms = grant->timeout_ms;
     int64_t own_timeout_ms = worker->options->timeout_ms;
     if (own_timeout_ms > 0 && (slot->timeout_ms == 0 || own_timeout_ms < slot->timeout_ms)) {
@@ -329,7 +329,7 @@ static void conclude(struct worker *worker, struct slot *slot)
     pawl_log_write(worker->options->log, PAWL_LOG_DEBUG, "worker.command_ended",
                    PAWL_TEXT("task", slot->fence.task_id),
                    PAWL_INT("wait_status", slot->process.wait_status),
-                   PAWL_INT("ms", pawl_worker_boot_ms() - slot->started_boot_ms));
+                   PAWL_INT("ms", pawl_clock_boot_ms() - slot->started_boot_ms));
     pawl_process_close(&slot->process);
     pawl_execution_close(slot->execution);
     slot->execution = NULL;
@@ -469,7 +469,7 @@ static void take_failure(struct pool *pool, const struct pawl_claim_answer *answ
     struct worker *worker = pool->worker;
     int64_t wait_ms = pool->claim_retry_ms == 0 ? CLAIM_RETRY_MS_MIN : pool->claim_retry_ms * 2;
     pool->claim_retry_ms = wait_ms < CLAIM_RETRY_MS_MAX ? wait_ms : CLAIM_RETRY_MS_MAX;
-    pool->claim_at_boot_ms = pawl_worker_boot_ms() + pool->claim_retry_ms;
+    pool->claim_at_boot_ms = pawl_clock_boot_ms() + pool->claim_retry_ms;
     if (may_help(answer->code)) {
         pawl_log_write(worker->options->log, PAWL_LOG_WARN, "worker.claim_failed",
                        PAWL_TEXT("code", pawl_str_of(pawl_code_name(answer->code))),
@@ -515,7 +515,7 @@ static void take_tasks(struct pool *pool)
         worker->claims_are_over = true;
     } else if (pool->is_quiet) {
         /* Others have not answered yet, or work: what they make ready is waited for. */
-        pool->claim_at_boot_ms = pawl_worker_boot_ms() + CLAIM_WAIT_BRIEF_MS / 10;
+        pool->claim_at_boot_ms = pawl_clock_boot_ms() + CLAIM_WAIT_BRIEF_MS / 10;
     }
 }
 
@@ -529,7 +529,7 @@ static void hear_signals(struct worker *worker)
                        PAWL_INT("signal", (int64_t)info.ssi_signo),
                        PAWL_INT("running", worker->slot_count -
                                                free_count(worker->slots, worker->slot_count)));
-        int64_t now_boot_ms = pawl_worker_boot_ms();
+        int64_t now_boot_ms = pawl_clock_boot_ms();
         worker->claims_are_over = true;
         pawl_stop_waiting(worker->options->pawl);
         worker->is_hurried = worker->is_draining; /* the second one */
@@ -596,10 +596,10 @@ static void wait_for_news(struct worker *worker)
         fds[count++] =
             (struct pollfd){.fd = has_room ? slot->process.err_fd : -1, .events = POLLIN};
     }
-    pawl_worker_timer_set(worker->timer_fd, next_due(worker));
+    pawl_timer_set(worker->timer_fd, next_due(worker));
     (void)poll(fds, (nfds_t)count, -1); /* interrupted is a reason to look too */
-    pawl_worker_fd_clear(worker->timer_fd);
-    pawl_worker_fd_clear(worker->heard_fd);
+    pawl_fd_clear(worker->timer_fd);
+    pawl_fd_clear(worker->heard_fd);
 }
 
 static bool is_over(struct worker *worker)
@@ -658,7 +658,7 @@ static void work(struct worker *worker)
         for (size_t i = 0; i < worker->pool_count; i++) take_tasks(&worker->pools[i]);
         find_commands(worker);
         if (worker->child_has_ended) pawl_leftover_reap(worker->commands, worker->slot_count);
-        int64_t now_boot_ms = pawl_worker_boot_ms();
+        int64_t now_boot_ms = pawl_clock_boot_ms();
         for (int32_t i = 0; i < worker->slot_count; i++) {
             tend(worker, &worker->slots[i], now_boot_ms);
         }
@@ -702,7 +702,7 @@ static enum pawl_code open_fds(struct worker *worker, struct pawl_error *err)
     (void)sigemptyset(&child); /* these fail only for bad numbers */
     (void)sigaddset(&child, SIGCHLD);
     worker->heard_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    worker->timer_fd = pawl_worker_timer_open();
+    worker->timer_fd = pawl_timer_open();
     worker->child_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     if (worker->heard_fd >= 0 && worker->timer_fd >= 0 && worker->child_fd >= 0) return PAWL_OK;
     return pawl_error_set(err, PAWL_IO, "cannot open a descriptor: %s", strerror(errno));

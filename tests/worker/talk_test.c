@@ -37,7 +37,7 @@ static void open_scene(struct scene *scene, struct lab *lab)
     scene->fence = claimed.grants[0].fence;
     CHECK_OK(pawl_keeper_open(&scene->keeper, lab->pawl, W, 1, scene->heard_fd, NULL, &lab->err),
              &lab->err);
-    pawl_keeper_hold(scene->keeper, 0, &scene->fence, LEASE_MS, pawl_worker_boot_ms(), INT64_MAX);
+    pawl_keeper_hold(scene->keeper, 0, &scene->fence, LEASE_MS, pawl_clock_boot_ms(), INT64_MAX);
     struct pawl_talk_options options = {
         .pawl = lab->pawl, .keeper = scene->keeper, .slot = 0, .heard_fd = scene->heard_fd};
     CHECK_OK(pawl_talk_open(&scene->talk, &options, &lab->err), &lab->err);
@@ -55,7 +55,7 @@ static int64_t end_talk(struct scene *scene)
     while (!pawl_talk_is_over(scene->talk, &retry_after_ms)) {
         struct pollfd heard = {.fd = scene->heard_fd, .events = POLLIN};
         CHECK_EQ(1, poll(&heard, 1, 60 * 1000));
-        pawl_worker_fd_clear(scene->heard_fd);
+        pawl_fd_clear(scene->heard_fd);
     }
     return retry_after_ms;
 }
