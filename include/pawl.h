@@ -1160,7 +1160,8 @@ struct pawl_fsck_finding {
  * follows from the rest of it if asked to, in bounded steps, and writes a line of the log for each. It never guesses.
  *
  *   found  called for each finding, as it comes; borrowed for the call
- *   fails  PAWL_NOT_FOUND  there is no store
+ *   fails  PAWL_NOT_FOUND  there is no store; let_out is no task that was set aside so: the rest has been done
+ *          PAWL_INVALID    let_out without repair
  *          PAWL_CORRUPT    it cannot even be opened */
 struct pawl_fsck {
     size_t size;
@@ -1172,6 +1173,9 @@ struct pawl_fsck {
     const struct pawl_env *env;                                    /* NULL = the real world */
     void (*log)(void *self, enum pawl_log_level level, struct pawl_str line); /* NULL = no log */
     void *log_self;
+    /* with repair: the task with this id, set aside because its due work has killed its process again and again,
+     * is given back to the engine; empty = none, and such tasks are only told of */
+    struct pawl_str let_out;
 };
 #define PAWL_FSCK_INIT PAWL_INIT_OF(struct pawl_fsck)
 

@@ -254,6 +254,9 @@ static const struct pawl_cli_option restore_options[] = {
 
 static const struct pawl_cli_option fsck_options[] = {
     {.name = "repair", .help = "set right what follows from the rest"},
+    {.name = "let-out",
+     .value = "ID",
+     .help = "with --repair: give back a task that was set aside because it kills its process"},
     {.name = "skip-file", .help = "do not read the whole file for damage, which is one long read"},
     {.name = NULL},
 };

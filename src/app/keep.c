@@ -167,6 +167,7 @@ int pawl_cli_fsck(struct pawl_cli *cli)
     ask.store = cli->store;
     ask.repair = pawl_given(cli, "repair");
     ask.skip_file = pawl_given(cli, "skip-file");
+    ask.let_out = pawl_given_text(cli, "let-out");
     ask.self = &checking;
     ask.found = show_finding;
     ask.log = write_log;

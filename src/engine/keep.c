@@ -142,7 +142,8 @@ static enum pawl_code refuse_holders(struct pawl_str path, const struct pawl_env
 {
     struct pawl_place place;
     struct pawl_locks locks = {.env = env};
-    if (path.len > PAWL_PLACE_PATH_BYTES_MAX) return pawl_error_set(err, PAWL_IO, "the path of the store is too long");
+    if (path.len > PAWL_PLACE_PATH_BYTES_MAX)
+        return pawl_error_set(err, PAWL_IO, "the path of the store is too long");
     memcpy(locks.db_path, path.ptr, path.len);
     enum pawl_code code = pawl_place_open(&place, &locks, false, err);
     if (code != PAWL_OK || !pawl_place_is_busy(&place)) return code;
@@ -347,6 +348,9 @@ enum pawl_code pawl_fsck(const struct pawl_fsck *ask, struct pawl_fsck_done *don
     struct pawl_fsck own;
     enum pawl_code code = PAWL_OPTIONS_READ(own, ask, "ask", "PAWL_FSCK_INIT", err);
     if (code == PAWL_OK) code = check_named(own.store, err);
+    if (code == PAWL_OK && own.let_out.len > 0 && !own.repair) {
+        code = pawl_error_set(err, PAWL_INVALID, "let_out: goes with repair alone");
+    }
     if (code != PAWL_OK) return code;
     struct pawl_env_real real;
     struct pawl_log log = {own.log, own.log_self, PAWL_LOG_DEBUG};
@@ -355,6 +359,7 @@ enum pawl_code pawl_fsck(const struct pawl_fsck *ask, struct pawl_fsck_done *don
     struct mending mending = {.ask = &own};
     struct pawl_fsck_run run = {.options = &options,
                                 .skips_file = own.skip_file,
+                                .let_out = own.let_out,
                                 .self = &mending,
                                 .found = found,
                                 .turn_take = take_turn,

@@ -104,7 +104,7 @@ static void set_aside(struct transaction *t, enum own kind, int64_t key)
         return;
     }
     enum pawl_code code = pawl_store_set_aside(t->pawl->store, table, key, none,
-                                               "its due work has killed its process, time and again", &err);
+                                               PAWL_SET_ASIDE_DEADLY, &err);
     if (code != PAWL_OK) {
         t->aside_code = code;
         t->aside_err = err;

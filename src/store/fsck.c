@@ -37,6 +37,7 @@
     X(LEASE, "task.lease", TASK, MENDS)                                                            \
     X(CONTROL, "task.control", TASK, MENDS)                                                        \
     X(READY_AT, "task.ready_at_ms", TASK, MENDS)                                                   \
+    X(RUN_AT, "task.run_at_ms", TASK, MENDS)                                                       \
     X(RANK, "task.rank", TASK, MENDS)                                                              \
     X(DUE, "task.due_at_ms", TASK, MENDS)                                                          \
     X(OPEN, "task.open_dependencies", TASK, MENDS)                                                 \
@@ -70,7 +71,11 @@
     X(CONTINUATION_TASK, "continuation.task", NOTHING, "nothing: whoever steps next ends it")      \
     X(TOMBSTONE, "tombstone", NOTHING, "its id and key stay in use for a while longer: nothing")   \
     X(QUARANTINE, "quarantine", NOTHING, "restore a backup, or add the task anew")                 \
-    X(QUARANTINE_OVER, "quarantine.over", QUARANTINE_ROW, "`pawl fsck --repair` takes it out")
+    X(QUARANTINE_OVER, "quarantine.over", QUARANTINE_ROW, "`pawl fsck --repair` takes it out")     \
+    X(QUARANTINE_DEADLY, "quarantine.deadly", NOTHING,                                             \
+      "when you know why, `pawl fsck --repair --let-out ID` gives it back to the engine")          \
+    X(IMPORT, "import.unreadable", NOTHING,                                                        \
+      "no file is known by it: look whether one has been imported twice")
 
 /* What mends it. */
 enum mending {
@@ -122,6 +127,7 @@ struct fsck {
     struct found **last;
     struct found none; /* what is noted when the arena is full, which the page then says */
     int64_t position;  /* of head, as of the page */
+    bool has_let_out;  /* the task that was named */
 };
 
 static int64_t boot_now(const struct fsck *f)
@@ -181,12 +187,15 @@ static enum pawl_code row_came(struct walk *walk, int64_t key, int64_t part)
 static enum pawl_code ask_page(struct walk *walk, struct pawl_error *err)
 {
     struct fsck *f = walk->f;
-    struct pawl_value values[3];
+    struct pawl_value values[4];
     size_t count = 0;
     values[count++] = walk->has_text ? pawl_text(walk->after_text) : pawl_int(walk->after);
     if (walk->has_parts) values[count++] = pawl_int(walk->after_part);
     values[count++] = pawl_int(f->page_rows);
-    if (walk->statement == PAWL_SQL_FSCK_TASKS) values[count++] = pawl_int(PAWL_LOG_ROW_BYTES);
+    if (walk->statement == PAWL_SQL_FSCK_TASKS) {
+        values[count++] = pawl_int(PAWL_LOG_ROW_BYTES);
+        values[count++] = pawl_text(PAWL_STR(PAWL_SET_ASIDE_DEADLY));
+    }
     enum pawl_code code =
         pawl_db_send(f->db, walk->statement, values, count, walk->on_row, walk, err);
     if (code == PAWL_OK) code = pawl_db_flush(f->db, err);
@@ -275,19 +284,26 @@ struct task_is {
     int64_t rank, due_at_ms, lease_kind, owner, lease_ms, lease_end_at_ms, attempt_end_at_ms;
     int64_t ready_at_ms, updated_at_ms, finished_at_ms, control, control_deadline_at_ms, sequence;
     int64_t open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes;
-    int64_t payload_bytes, checkpoint_bytes, dependency_policy;
+    int64_t payload_bytes, checkpoint_bytes, dependency_policy, run_at_ms;
 
     bool has_queue, has_worker;
     int64_t event_sequence, open_count, bad_dependency;
     bool is_blocker_bad, is_depended_on;
     int64_t payload_bits, checkpoints, log_sum, payload_sum, checkpoint_latest;
+    bool is_held; /* set aside because it kills, and nobody has named it: it is not armed again */
     struct task_is *next;
 };
 
-static struct task_is read_task(const struct pawl_db_row *row, struct pawl_arena *arena)
+/* Whether a person has said that this task is to be let out. */
+static bool is_named(const struct fsck *f, struct pawl_str id)
 {
-    enum { ROW_COLUMNS = 27 };
-    struct task_is is = {.key = pawl_db_int64(row, 0), .id = pawl_row_text(row, 1, arena)};
+    return id.len > 0 && pawl_str_equal(id, f->ask->let_out);
+}
+
+static struct task_is read_task(const struct pawl_db_row *row, const struct fsck *f)
+{
+    enum { ROW_COLUMNS = 28 };
+    struct task_is is = {.key = pawl_db_int64(row, 0), .id = pawl_row_text(row, 1, f->arena)};
     int64_t *const numbers[] = {
         &is.queue,
         &is.state,
@@ -314,6 +330,7 @@ static struct task_is read_task(const struct pawl_db_row *row, struct pawl_arena
         &is.payload_bytes,
         &is.checkpoint_bytes,
         &is.dependency_policy,
+        &is.run_at_ms,
     };
     for (size_t i = 0; i < PAWL_COUNT_OF(numbers); i++) {
         *numbers[i] = pawl_db_int64(row, (int32_t)i + 2);
@@ -332,6 +349,7 @@ static struct task_is read_task(const struct pawl_db_row *row, struct pawl_arena
     is.log_sum = pawl_db_int64(row, at++);
     is.payload_sum = pawl_db_int64(row, at++);
     is.checkpoint_latest = pawl_db_int64(row, at++);
+    is.is_held = !pawl_db_is_null(row, at++) && !is_named(f, is.id);
     return is;
 }
 
@@ -392,6 +410,9 @@ static struct task_is task_wants(const struct task_is *is, bool is_told)
     }
     if (due_at_ms != 0 && (is->due_at_ms == 0 || is->due_at_ms > due_at_ms))
         want.due_at_ms = due_at_ms;
+    if (is->is_held && !is->has_rank) want.has_rank = false;
+    if (is->is_held && is->due_at_ms == 0) want.due_at_ms = 0;
+    if (want.ready_at_ms == 0 || want.has_rank) want.run_at_ms = 0;
     return want;
 }
 
@@ -445,7 +466,8 @@ static void judge_task(struct fsck *f, const struct task_is *is, bool is_told,
                        struct pawl_str fault)
 {
     struct task_is want = task_wants(is, is_told);
-    if (fault.len > 0) (void)note(f, CHECK_UNREADABLE, is->key, is->id, fault);
+    /* RUNNING with nothing due is no row that can be read, and that is how it is held */
+    if (fault.len > 0 && !is->is_held) (void)note(f, CHECK_UNREADABLE, is->key, is->id, fault);
     if (!is->has_queue) {
         (void)note(f, CHECK_TASK_QUEUE, is->key, is->id,
                    TEXT(f, "its queue, key %" PRId64 ", is not there", is->queue));
@@ -456,6 +478,7 @@ static void judge_task(struct fsck *f, const struct task_is *is, bool is_told,
     }
     judge_lease(f, is, &want);
     differs(f, CHECK_READY_AT, is, "its deferral", is->ready_at_ms, want.ready_at_ms);
+    differs(f, CHECK_RUN_AT, is, "the calendar time it waits for", is->run_at_ms, want.run_at_ms);
     judge_place(f, is, &want);
     differs(f, CHECK_OPEN, is, "the count of its open dependencies", is->open_dependencies,
             want.open_dependencies);
@@ -488,7 +511,7 @@ static enum pawl_code on_task(void *self, const struct pawl_db_row *row, struct 
     struct walk *walk = self;
     struct task_is *is = pawl_arena_take(walk->f->arena, sizeof *is);
     if (is == NULL) return arena_code(walk->f, err);
-    *is = read_task(row, walk->f->arena);
+    *is = read_task(row, walk->f);
     is->next = walk->rows;
     walk->rows = is;
     return row_came(walk, is->key, 0);
@@ -497,16 +520,18 @@ static enum pawl_code on_task(void *self, const struct pawl_db_row *row, struct 
 struct fault {
     struct pawl_arena *arena;
     struct pawl_str text;
+    struct pawl_str id;
     bool is_found;
 };
 
 static enum pawl_code on_fault(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
     struct fault *fault = self;
-    struct pawl_task_row task;
+    struct pawl_task_row task = {0};
     (void)err;
     const char *text = pawl_row_task(row, fault->arena, &task);
     fault->is_found = true;
+    fault->id = task.id;
     if (text != NULL) fault->text = pawl_str_of(text);
     return PAWL_OK;
 }
@@ -865,6 +890,42 @@ static enum pawl_code on_continuation(void *self, const struct pawl_db_row *row,
     return row_came(walk, rest.key, 0);
 }
 
+/* The next page of a table whose key is text begins behind this one. A longer key than there is
+ * room for can only be damage: what begins alike is passed over. */
+static void text_came(struct walk *walk, struct pawl_str key)
+{
+    bool fits = key.len < sizeof walk->text;
+    size_t len = fits ? key.len : sizeof walk->text;
+    if (len > 0) memcpy(walk->text, key.ptr, len);
+    if (!fits) walk->text[len - 1]++;
+    walk->after_text = (struct pawl_str){walk->text, len};
+}
+
+static enum pawl_code on_import(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    enum { DIGEST_BYTES = 32 }; /* of hex */
+    struct walk *walk = self;
+    struct fsck *f = walk->f;
+    struct pawl_str digest = pawl_row_text(row, 0, f->arena);
+    struct pawl_str name = pawl_row_text(row, 1, f->arena);
+    bool is_right =
+        digest.len == DIGEST_BYTES && pawl_db_int64(row, 2) > 0 && pawl_db_int64(row, 3) >= 0;
+    (void)err;
+    for (size_t i = 0; i < digest.len && is_right; i++) {
+        char c = digest.ptr[i];
+        is_right = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+    }
+    if (!is_right) {
+        (void)note(f, CHECK_IMPORT, 0, (struct pawl_str){0},
+                   TEXT(f,
+                        "the import of %.*s is noted with a digest, a time or a count of tasks "
+                        "that none can have",
+                        PAWL_STR_ARG(name)));
+    }
+    text_came(walk, digest);
+    return row_came(walk, 0, 0);
+}
+
 struct quarantined {
     struct pawl_str table;
     int64_t key;
@@ -884,9 +945,7 @@ static enum pawl_code on_quarantined(void *self, const struct pawl_db_row *row,
                                pawl_row_text(row, 2, arena), pawl_row_text(row, 3, arena),
                                walk->rows};
     walk->rows = is;
-    size_t len = is->table.len < sizeof walk->text ? is->table.len : sizeof walk->text;
-    if (len > 0) memcpy(walk->text, is->table.ptr, len);
-    walk->after_text = (struct pawl_str){walk->text, len};
+    text_came(walk, is->table);
     return row_came(walk, 0, is->key);
 }
 
@@ -899,9 +958,17 @@ static enum pawl_code judge_quarantined(struct walk *walk, struct pawl_error *er
         bool is_task = pawl_str_equal(is->table, PAWL_STR("task"));
         if (is_task) code = read_fault(f->db, is->key, &fault, err);
         if (code != PAWL_OK) break;
-        bool is_over = is_task && fault.is_found && fault.text.len == 0;
+        bool is_readable = is_task && fault.is_found && fault.text.len == 0;
+        bool is_deadly = is_task && fault.is_found &&
+                         pawl_str_equal(is->reason, PAWL_STR(PAWL_SET_ASIDE_DEADLY));
+        bool is_over = is_readable && (!is_deadly || is_named(f, fault.id));
+        f->has_let_out = f->has_let_out || (is_deadly && is_named(f, fault.id));
         struct found *found =
-            note(f, is_over ? CHECK_QUARANTINE_OVER : CHECK_QUARANTINE, is->key, is->id,
+            note(f,
+                 is_over     ? CHECK_QUARANTINE_OVER
+                 : is_deadly ? CHECK_QUARANTINE_DEADLY
+                             : CHECK_QUARANTINE,
+                 is->key, is_deadly || is_over ? fault.id : is->id,
                  is_over ? TEXT(f, "it was set aside (%.*s) and can be read again",
                                 PAWL_STR_ARG(is->reason))
                          : TEXT(f, "a row of %.*s is set aside: %.*s", PAWL_STR_ARG(is->table),
@@ -915,7 +982,7 @@ static enum pawl_code judge_quarantined(struct walk *walk, struct pawl_error *er
  */
 
 struct one_task {
-    struct pawl_arena *arena;
+    const struct fsck *f;
     struct task_is is;
     bool is_found;
 };
@@ -924,7 +991,7 @@ static enum pawl_code on_one_task(void *self, const struct pawl_db_row *row, str
 {
     struct one_task *one = self;
     (void)err;
-    one->is = read_task(row, one->arena);
+    one->is = read_task(row, one->f);
     one->is_found = true;
     return PAWL_OK;
 }
@@ -932,9 +999,9 @@ static enum pawl_code on_one_task(void *self, const struct pawl_db_row *row, str
 static enum pawl_code mend_task(struct fsck *f, const struct found *found, struct pawl_error *err)
 {
     struct pawl_db *db = f->ask->store->db;
-    struct one_task one = {.arena = f->arena};
-    struct pawl_value page[] = {pawl_int(found->key - 1), pawl_int(1),
-                                pawl_int(PAWL_LOG_ROW_BYTES)};
+    struct one_task one = {.f = f};
+    struct pawl_value page[] = {pawl_int(found->key - 1), pawl_int(1), pawl_int(PAWL_LOG_ROW_BYTES),
+                                pawl_text(PAWL_STR(PAWL_SET_ASIDE_DEADLY))};
     bool is_telling = false;
     enum pawl_code code =
         pawl_db_send(db, PAWL_SQL_FSCK_TASKS, page, PAWL_COUNT_OF(page), on_one_task, &one, err);
@@ -965,6 +1032,7 @@ static enum pawl_code mend_task(struct fsck *f, const struct found *found, struc
         pawl_int(want.log_bytes),
         pawl_int(want.payload_bytes),
         pawl_int(want.checkpoint_bytes),
+        pawl_int_or_null(want.run_at_ms),
     };
     return pawl_db_change(db, PAWL_SQL_TASK_MEND, values, PAWL_COUNT_OF(values), true, err);
 }
@@ -1233,6 +1301,7 @@ static enum pawl_code run(struct fsck *f, struct pawl_error *err)
         {PAWL_SQL_FSCK_CONSUMERS, on_consumer, NULL, false, false},
         {PAWL_SQL_FSCK_ACKNOWLEDGEMENTS, on_acknowledgement, NULL, true, false},
         {PAWL_SQL_FSCK_CONTINUATIONS, on_continuation, NULL, false, false},
+        {PAWL_SQL_FSCK_IMPORTS, on_import, NULL, false, true},
         {PAWL_SQL_FSCK_QUARANTINE, on_quarantined, judge_quarantined, true, true},
     };
     enum pawl_code code = check_file(f, err);
@@ -1267,6 +1336,11 @@ enum pawl_code pawl_fsck_run(const struct pawl_fsck_run *ask, struct pawl_fsck_d
     if (code != PAWL_OK) return pawl_error_set(err, code, "no memory for fsck");
     code = pawl_db_open(&f.db, &options, err);
     if (code == PAWL_OK) code = run(&f, err);
+    if (code == PAWL_OK && ask->let_out.len > 0 && !f.has_let_out) {
+        code = pawl_error_set(err, PAWL_NOT_FOUND,
+                              "let_out: no task %.*s is set aside because it kills its process",
+                              PAWL_STR_ARG(ask->let_out));
+    }
     pawl_db_close(f.db);
     pawl_arena_close(f.arena);
     if (code == PAWL_OK) *out = f.done;

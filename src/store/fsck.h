@@ -11,8 +11,9 @@
 
 struct pawl_fsck_run {
     const struct pawl_store_options *options; /* borrowed; the same that `store` was opened with */
-    bool skips_file; /* SQLite: no integrity_check, which is one long read */
-    void *self;      /* of the calls */
+    bool skips_file;         /* SQLite: no integrity_check, which is one long read */
+    struct pawl_str let_out; /* as in pawl_fsck */
+    void *self;              /* of the calls */
     void (*found)(void *self, const struct pawl_fsck_finding *finding); /* may be NULL */
 
     /* Mending, in transactions of at most a page. NULL: it only looks. The turn is taken before

@@ -460,8 +460,8 @@ SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_
 WHERE key = ?1 AND state = ?2 AND epoch = ?3;
 
 -- name: TASK_SET_ASIDE
--- task, by its key. An unreadable row is never met again by claims and timers.
-UPDATE task SET rank = NULL, due_at_ms = NULL WHERE key = ?1;
+-- task, by its key. Such a row is never met again by claims, timers and steps of the wall clock.
+UPDATE task SET rank = NULL, due_at_ms = NULL, run_at_ms = NULL WHERE key = ?1;
 
 -- name: QUEUE_ADD
 INSERT INTO queue (key, name, is_paused, lease_ms, max_retries, backoff, delay_ms, delay_ms_max, jitter_ms)
@@ -1140,7 +1140,7 @@ SELECT head.position, meta.schema_version,
         FROM (SELECT 1 AS one FROM task WHERE finished_at_ms > 0 LIMIT ?3) AS finished),
        (SELECT finished_at_ms FROM task WHERE finished_at_ms > 0 ORDER BY finished_at_ms, key LIMIT 1),
        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM quarantine LIMIT ?2) AS aside),
-       (SELECT COUNT(*) FROM (SELECT 1 AS one FROM continuation LIMIT ?2) AS going_on),
+       (SELECT COUNT(*) FROM (SELECT 1 AS one FROM continuation WHERE remaining >= 0 LIMIT ?2) AS going_on),
        (SELECT COUNT(*)
         FROM (SELECT state FROM task WHERE due_at_ms > 0 ORDER BY due_at_ms, key LIMIT ?2) AS waiting
         WHERE state = 2)
@@ -1212,11 +1212,11 @@ WHERE h.one = 1
 LIMIT 1;
 
 -- name: FSCK_TASKS sqlite
--- task, by its key; what is counted by the indexes of its table. What the row says first (27), then what there is.
+-- task, by its key; what is counted by the indexes of its table. What the row says first (28), then what there is.
 SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.lease_kind, t.owner, t.lease_ms,
        t.lease_end_at_ms, t.attempt_end_at_ms, t.ready_at_ms, t.updated_at_ms, t.finished_at_ms, t.control,
        t.control_deadline_at_ms, t.sequence, t.open_dependencies, t.blocked_by, t.has_dependents, t.payloads,
-       t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes, t.dependency_policy,
+       t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes, t.dependency_policy, t.run_at_ms,
        (SELECT 1 FROM queue q WHERE q.key = t.queue),
        (SELECT 1 FROM worker w WHERE w.key = t.owner),
        (SELECT MAX(e.sequence) FROM event e WHERE e.task = t.key),
@@ -1242,18 +1242,19 @@ SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.lease_k
        (SELECT COALESCE(SUM(length(CAST(p.body AS BLOB))), 0)
         FROM payload p
         WHERE p.key >= t.key * 16 AND p.key < t.key * 16 + 4 AND p.key <> t.key * 16 + 1),
-       (SELECT length(CAST(c.state AS BLOB)) FROM checkpoint c WHERE c.task = t.key ORDER BY c.key DESC LIMIT 1)
+       (SELECT length(CAST(c.state AS BLOB)) FROM checkpoint c WHERE c.task = t.key ORDER BY c.key DESC LIMIT 1),
+       (SELECT 1 FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = t.key AND z.reason = ?4)
 FROM task t
 WHERE t.key > ?1
 ORDER BY t.key
 LIMIT ?2;
 
 -- name: FSCK_TASKS postgres
--- task, by its key; what is counted by the indexes of its table. What the row says first (27), then what there is.
+-- task, by its key; what is counted by the indexes of its table. What the row says first (28), then what there is.
 SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.lease_kind, t.owner, t.lease_ms,
        t.lease_end_at_ms, t.attempt_end_at_ms, t.ready_at_ms, t.updated_at_ms, t.finished_at_ms, t.control,
        t.control_deadline_at_ms, t.sequence, t.open_dependencies, t.blocked_by, t.has_dependents, t.payloads,
-       t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes, t.dependency_policy,
+       t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes, t.dependency_policy, t.run_at_ms,
        (SELECT 1 FROM queue q WHERE q.key = t.queue),
        (SELECT 1 FROM worker w WHERE w.key = t.owner),
        (SELECT MAX(e.sequence) FROM event e WHERE e.task = t.key),
@@ -1279,7 +1280,8 @@ SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.lease_k
        (SELECT COALESCE(SUM(octet_length(p.body)), 0)
         FROM payload p
         WHERE p.key >= t.key * 16 AND p.key < t.key * 16 + 4 AND p.key <> t.key * 16 + 1),
-       (SELECT octet_length(c.state) FROM checkpoint c WHERE c.task = t.key ORDER BY c.key DESC LIMIT 1)
+       (SELECT octet_length(c.state) FROM checkpoint c WHERE c.task = t.key ORDER BY c.key DESC LIMIT 1),
+       (SELECT 1 FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = t.key AND z.reason = ?4)
 FROM task t
 WHERE t.key > ?1
 ORDER BY t.key
@@ -1403,6 +1405,14 @@ WHERE s.key > ?1
 ORDER BY s.key
 LIMIT ?2;
 
+-- name: FSCK_IMPORTS
+-- import, by its key.
+SELECT digest, name, at_ms, task_count
+FROM import
+WHERE digest > ?1
+ORDER BY digest
+LIMIT ?2;
+
 -- name: FSCK_QUARANTINE
 -- quarantine, by its key.
 SELECT table_name, row_key, id, reason
@@ -1417,7 +1427,7 @@ UPDATE task
 SET version = version + 1, rank = ?2, due_at_ms = ?3, lease_kind = ?4, owner = ?5, lease_ms = ?6,
     lease_end_at_ms = ?7, attempt_end_at_ms = ?8, ready_at_ms = ?9, control = ?10, control_deadline_at_ms = ?11,
     sequence = ?12, open_dependencies = ?13, blocked_by = ?14, has_dependents = ?15, checkpoint_count = ?16,
-    log_bytes = ?17, payload_bytes = ?18, checkpoint_bytes = ?19
+    log_bytes = ?17, payload_bytes = ?18, checkpoint_bytes = ?19, run_at_ms = ?20
 WHERE key = ?1;
 
 -- name: QUARANTINE_REMOVE

@@ -58,6 +58,8 @@ enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head
 enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set, struct pawl_error *err);
 
 /* Sets a row of "task" or "continuation" aside, unread, as load does with one that cannot be decoded. */
+/* Why, if its due work kills. It is stored: fsck lets such a row out only if a person names it. */
+#define PAWL_SET_ASIDE_DEADLY "its due work has killed its process, time and again"
 enum pawl_code pawl_store_set_aside(struct pawl_store *store, const char *table, int64_t key,
                                     struct pawl_str id, const char *reason, struct pawl_error *err);
 

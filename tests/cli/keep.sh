@@ -82,6 +82,8 @@ clean()
     run fsck -o json; exits 0; shows '^\{"findings":\[\],"rows":[0-9]+,"found":0,"repaired":0\}$'
     run fsck -o table; exits 0; says '^[0-9]+ rows, 0 findings, 0 of them repaired$'
     run fsck --repair --skip-file; exits 0
+    run fsck --let-out a; refuses 2 INVALID 'let_out'
+    run fsck --repair --let-out a; refuses 3 NOT_FOUND 'let_out'
     run --db none.db fsck; refuses 3 NOT_FOUND ''
 }
 test_that "fsck of a store that is well says nothing and exits 0" clean

@@ -2,6 +2,7 @@
 #include "stores.h"
 
 #include "base/arena.h"
+#include "store/store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,6 +176,10 @@ static const struct damage damages[] = {
      "SELECT control FROM task WHERE id = 'paused'", "0"},
     {"UPDATE task SET ready_at_ms = 1 WHERE id = 'dead'", "task.unreadable task.ready_at_ms", true,
      "SELECT count(*) FROM task WHERE id = 'dead' AND ready_at_ms IS NULL", "1"},
+    {"UPDATE task SET run_at_ms = 1 WHERE id = 'ready'", "task.unreadable task.run_at_ms", true,
+     "SELECT count(*) FROM task WHERE id = 'ready' AND run_at_ms IS NULL", "1"},
+    {"UPDATE task SET run_at_ms = 1 WHERE id = 'dead'", "task.unreadable task.run_at_ms", true,
+     "SELECT count(*) FROM task WHERE id = 'dead' AND run_at_ms IS NULL", "1"},
     {"UPDATE task SET blocked_by = 987654 WHERE id = 'waiting'", "task.blocked_by", true,
      "SELECT count(*) FROM task WHERE id = 'waiting' AND blocked_by IS NULL", "1"},
     {"UPDATE task SET has_dependents = 0 WHERE id = 'ready'", "task.has_dependents", true,
@@ -260,6 +265,14 @@ static const struct damage damages[] = {
      "('continuation', 5, NULL, "
      "'', 'odd', 1)",
      "quarantine", false, NULL, NULL},
+    {"INSERT INTO import (digest, name, at_ms, task_count) VALUES ('odd', 'old.json', 1, 3)",
+     "import.unreadable", false, NULL, NULL},
+    {"INSERT INTO import (digest, name, at_ms, task_count) VALUES "
+     "('0123456789abcdef0123456789abcdef', 'old.json', 1, -3)",
+     "import.unreadable", false, NULL, NULL},
+    {"INSERT INTO import (digest, name, at_ms, task_count) VALUES "
+     "('0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0', 'old.json', 1, 3)",
+     "import.unreadable", false, NULL, NULL},
 };
 
 /* By name: a number that a SQLite statement leaves the same on both stores. */
@@ -312,7 +325,7 @@ static void mend(struct lab *lab, const struct damage *damage)
 static const char *const tables[] = {
     "meta",       "head",         "queue",      "worker",          "task",       "payload",
     "dependency", "event",        "consumer",   "acknowledgement", "checkpoint", "log",
-    "late",       "continuation", "quarantine", "tombstone"};
+    "late",       "continuation", "quarantine", "tombstone",       "import"};
 
 /* The rows beside themselves, in the same store. */
 static void save_all(struct lab *lab)
@@ -341,9 +354,9 @@ static void back_again(struct lab *lab)
 
 DAMAGE_TEST("places and counts", 0, 10)
 DAMAGE_TEST("fields that a state forbids, and more counts", 10, 20)
-DAMAGE_TEST("what cannot be mended", 20, 30)
-DAMAGE_TEST("what lies beside tasks", 30, 41)
-DAMAGE_TEST("consumers, continuations, quarantine", 41, 99)
+DAMAGE_TEST("what cannot be mended", 20, 32)
+DAMAGE_TEST("what lies beside tasks", 32, 43)
+DAMAGE_TEST("consumers, continuations, quarantine, imports", 43, 99)
 
 TEST_EACH_STORE("who was never told that what it waits for has ended is told by fsck --repair")
 {
@@ -382,6 +395,79 @@ TEST_EACH_STORE("a task that damage had set aside is worked on again after fsck 
         lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"), .queues = &queue, .queue_count = 1));
     CHECK_EQ(1, claimed.count);
     CHECK_STR("ready", claimed.grants[0].fence.task_id);
+}
+
+TEST_EACH_STORE(
+    "what is closed is no finding: of a task that depends on what had completed, of one that ended "
+    "before what it depends on, as an import may bring it")
+{
+    struct pawl_str on_completed[] = {PAWL_STR("completed")};
+    fill(lab);
+    (void)lab_add(lab, NEW(.id = PAWL_STR("after"), .queue = PAWL_STR("r"),
+                           .depends_on = on_completed, .depends_on_count = 1));
+    (void)lab_sql(lab, "INSERT INTO dependency (task, number, on_key, is_open) SELECT c.key, 0, "
+                       "p.key, 0 FROM task c, "
+                       "task p WHERE c.id = 'completed' AND p.id = 'deferred'");
+    check(lab, false);
+    CHECK_TEXT("", found(lab));
+}
+
+/* As careful mode leaves it (transact.c). */
+static void set_aside(struct lab *lab, const char *id)
+{
+    (void)lab_sql(
+        lab,
+        pawl_arena_c_text(
+            lab->keep,
+            pawl_arena_format(lab->keep,
+                              "UPDATE task SET rank = NULL, due_at_ms = NULL WHERE id = '%s'; "
+                              "INSERT INTO quarantine (table_name, row_key, id, raw, reason, "
+                              "seen_at_ms) SELECT 'task', key, NULL, '{}', '%s', 1 FROM task WHERE "
+                              "id = '%s'",
+                              id, PAWL_SET_ASIDE_DEADLY, id)));
+}
+
+static enum pawl_code let_out(struct lab *lab, const char *id, bool repair)
+{
+    struct pawl_fsck ask = PAWL_FSCK_INIT;
+    ask.store = pawl_str_of(lab->target);
+    ask.repair = repair;
+    ask.let_out = pawl_str_of(id);
+    ask.env = &lab->world.env;
+    return pawl_fsck(&ask, &report.done, &lab->err);
+}
+
+TEST_EACH_STORE("E11 a task that was set aside because it kills stays so through repairs, until a "
+                "person names it")
+{
+    static const char armed[] =
+        "SELECT count(*) FROM task WHERE (id = 'running' AND due_at_ms IS NOT NULL) OR (id = "
+        "'ready' AND rank IS NOT NULL)";
+    fill(lab);
+    set_aside(lab, "running");
+    set_aside(lab, "ready");
+    check(lab, true);
+    CHECK_TEXT("quarantine.deadly quarantine.deadly", found(lab));
+    CHECK(!report.repairable[0]);
+    CHECK_EQ(0, report.done.repaired);
+    CHECK_TEXT("0", lab_sql(lab, armed));
+    /* what else is wrong with it is mended, and that does not arm it */
+    (void)lab_sql(lab, "UPDATE task SET log_bytes = 0 WHERE id = 'running'");
+    check(lab, true);
+    CHECK_EQ(1, report.done.repaired);
+    CHECK_TEXT("0", lab_sql(lab, armed));
+
+    CHECK_REFUSED(PAWL_INVALID, let_out(lab, "running", false));
+    CHECK_REFUSED(PAWL_NOT_FOUND, let_out(lab, "paused", true));
+    CHECK_TEXT("0", lab_sql(lab, armed));
+    CHECK_OK(let_out(lab, "running", true), &lab->err);
+    CHECK_TEXT("1", lab_sql(lab, armed));
+    check(lab, false);
+    CHECK_TEXT("quarantine.deadly", found(lab));
+    CHECK_OK(let_out(lab, "ready", true), &lab->err);
+    CHECK_TEXT("2", lab_sql(lab, armed));
+    check(lab, false);
+    CHECK_TEXT("", found(lab));
 }
 
 TEST_SQLITE("fsck finds a damaged page of the file, and says to restore")

@@ -66,6 +66,16 @@ TEST_EACH_STORE("health counts what waits for a person, what has ended, and cons
     CHECK_EQ(tally(lab, -1).position - events.position, full.consumers[0].behind);
 }
 
+TEST_EACH_STORE("a large decision that has ended, and whose count is only waited for, has nothing left to do")
+{
+    lab_open(lab);
+    (void)lab_sql(lab, "INSERT INTO continuation (key, kind, task, cursor, remaining, done) VALUES (500000, 2, 0, 0, -1, "
+                       "7)");
+    CHECK_EQ(0, health(lab).continuations);
+    (void)lab_sql(lab, "UPDATE continuation SET remaining = 5");
+    CHECK_EQ(1, health(lab).continuations);
+}
+
 TEST_SQLITE("what nobody does in time is overdue, after a grace")
 {
     lab_open(lab);
