@@ -190,7 +190,7 @@ static const struct pawl_cli_option complete_options[] = {
 static const struct pawl_cli_option fail_options[] = {
     {.name = "error", .letter = 'e', .value = "TEXT", .help = "what went wrong: text, @FILE or -"},
     {.name = "final", .help = "no retry: a dead letter at once"},
-    {.name = "retry-after", .value = "T", .help = "wait so long before the retry; 0 = not at all"},
+    {.name = "retry-after", .value = "T", .help = "wait so long before the retry; 0 = at once"},
     {.name = NULL},
 };
 
@@ -417,7 +417,7 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "For tasks in RECOVERY_PENDING, FAILED or DEAD_LETTER. FAILED is an outcome for "
      "RECOVERY_PENDING only."},
     {"task", "progress", pawl_cli_task_progress, "[ID] PERCENT", 1, 2, PAWL_TAKES_FENCE,
-     "Report progress, from 0 to 100", NULL, INSIDE_NOTES},
+     "Report progress, from 0 to 100; what lies outside is taken as the nearer end", NULL, INSIDE_NOTES},
     {"task", "log", pawl_cli_task_log, "[ID] TEXT", 1, 2, PAWL_TAKES_FENCE,
      "Add to the log of a task", NULL,
      "With - as TEXT, the lines of standard input are added.\n" INSIDE_NOTES},

@@ -276,9 +276,10 @@ static void look_at_tasks(struct doctor *doctor, const struct pawl_health *healt
     }
     if (health->quarantined > 0) {
         find(doctor, LEVEL_ERROR, "quarantine",
-             TEXT("%.*s rows could not be read and were set aside",
+             TEXT("%.*s rows were set aside: they cannot be read, or kill whoever runs what is due of them",
                   PAWL_STR_ARG(bounded(doctor, health->quarantined))),
-             PAWL_STR("`pawl fsck` names them; the disk may be failing"));
+             PAWL_STR("`pawl fsck` names them and says what to do; if they cannot be read the disk may be "
+                      "failing"));
     }
     if (health->recovery_pending > 0) {
         find(doctor, LEVEL_WARNING, "recovery",

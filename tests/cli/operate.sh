@@ -118,7 +118,7 @@ overdue()
     sqlite3 "$PAWL_DB" "UPDATE task SET rank = rank - 600000 WHERE id = 'b'"
     run doctor; exits 1; finding queue warning 'nobody works on queue lonely: 1 tasks are ready, the oldest for 10m'
     sqlite3 "$PAWL_DB" "INSERT INTO quarantine VALUES ('task', 77, 'x', '', 'broken', 1)"
-    run doctor; exits 1; finding quarantine error '1 rows could not be read'
+    run doctor; exits 1; finding quarantine error '1 rows were set aside'
     sqlite3 "$PAWL_DB" "INSERT INTO consumer VALUES (900, 'far', 0, 1); UPDATE head SET position = 100001"
     run doctor; exits 1; finding consumer warning 'consumer far is 100001 events behind'
 }

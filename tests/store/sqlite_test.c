@@ -76,7 +76,7 @@ static void write_file(const char *text, size_t bytes, int64_t at)
 /* ---- The file ---------------------------------------------------------------------------------
  */
 
-TEST("T-081 a new file is the owner's alone, in WAL mode, of schema 1, and marked as ours")
+TEST("T-081 a new file is the owner's alone, in WAL mode, of the newest schema, and marked as ours")
 {
     prepare();
     mode_t mask = umask(0);

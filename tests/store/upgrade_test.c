@@ -1,4 +1,4 @@
-/* Upgrades of the schema. There is no second version yet, so the tests bring lists of their own:
+/* Upgrades of the schema. The tests bring lists of their own, beside that of the product:
  * the first file of ours, which makes the store of version 1 that is upgraded, and then one that
  * does something or fails half-way. */
 #include "lab.h"
