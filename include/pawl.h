@@ -752,8 +752,8 @@ PAWL_API enum pawl_code pawl_task_resume(struct pawl *pawl, struct pawl_str task
 /* An operator's decision for a RECOVERY_PENDING, FAILED or DEAD_LETTER task: COMPLETED (text = JSON
  * result), FAILED (text = error; from RECOVERY_PENDING only), QUEUED or CANCELLED. Takes a new epoch.
  *
- *   fails  PAWL_LEASE_ACTIVE  QUEUED was asked for, the work of the lost lease is seen to go on, and the change is not
- *                             forced */
+ *   fails  PAWL_LEASE_ACTIVE  QUEUED, or FAILED, which can be resumed, was asked for, the work of the lost lease is
+ *                             seen to go on, and the change is not forced */
 PAWL_API enum pawl_code pawl_task_resolve(struct pawl *pawl, struct pawl_str task_id,
                                           enum pawl_task_state outcome, struct pawl_str text,
                                           const struct pawl_change *change, struct pawl_error *err)

@@ -587,3 +587,10 @@ enum pawl_code pawl_check_command(const struct pawl_command *command, struct paw
     if (code == PAWL_OK) code = check_own(command, scratch, err);
     return code;
 }
+
+bool pawl_resolve_needs_look(const struct pawl_command *command)
+{
+    enum pawl_task_state to = command->ask.resolve.outcome;
+    /* FAILED can be resumed later, by somebody who does not look any more */
+    return (to == PAWL_TASK_QUEUED || to == PAWL_TASK_FAILED) && !command->is_forced;
+}

@@ -19,6 +19,9 @@ enum pawl_code pawl_check_claim(const struct pawl_claim *ask, struct pawl_error 
 enum pawl_code pawl_check_command(const struct pawl_command *command, struct pawl_arena *scratch,
                                   struct pawl_error *err);
 
+/* Whether a RESOLVE may let the task run again, so that its caller first looks whether its work goes on. */
+bool pawl_resolve_needs_look(const struct pawl_command *command);
+
 enum pawl_code pawl_check_queue_name(struct pawl_str name, struct pawl_error *err);
 enum pawl_code pawl_check_retry(const struct pawl_retry *retry, struct pawl_error *err);
 

@@ -169,6 +169,7 @@ struct pawl_command {
         struct {
             enum pawl_task_state outcome;
             struct pawl_str text;
+            int64_t seen_epoch; /* of the lost lease whose work was not seen to go on; 0 = nobody has looked */
         } resolve;
         struct {
             int64_t epoch;

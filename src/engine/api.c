@@ -374,15 +374,16 @@ enum pawl_code pawl_task_resume(struct pawl *pawl, struct pawl_str task_id,
     return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
 }
 
-/* Whether the work of a task that is to run again is seen to go on. What is found now stays true if it has
- * stopped: under a lost epoch nothing can begin any more. */
-static enum pawl_code refuse_alive(struct pawl *pawl, struct pawl_str task_id, struct pawl_error *err)
+enum pawl_code pawl_engine_look_at_work(struct pawl *pawl, struct pawl_command *command, struct pawl_error *err)
 {
     struct pawl_arena *scratch;
     struct pawl_task task;
+    if (!pawl_resolve_needs_look(command)) return PAWL_OK;
     enum pawl_code code = pawl_arena_open(&scratch, 0);
     if (code != PAWL_OK) return pawl_error_set(err, code, "no memory to look at the task");
-    code = pawl_task_get(pawl, task_id, false, scratch, &task, err);
+    code = pawl_task_get(pawl, command->task_id, false, scratch, &task, err);
+    /* what has stopped now stays so: under a lost epoch nothing can begin any more */
+    if (code == PAWL_OK && task.state == PAWL_TASK_RECOVERY_PENDING) command->ask.resolve.seen_epoch = task.epoch;
     /* RUNNING too: its lease may have ended with nobody to fence it before this very call */
     bool has_lock = code == PAWL_OK && task.is_supervised;
     if (has_lock && pawl_proof_find(&pawl->locks, task.id, task.epoch) == PAWL_FINDING_ALIVE) {
@@ -402,8 +403,7 @@ enum pawl_code pawl_task_resolve(struct pawl *pawl, struct pawl_str task_id,
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_RESOLVE, task_id, change, err);
     request.command.ask.resolve.outcome = outcome;
     request.command.ask.resolve.text = text;
-    bool needs_proof = outcome == PAWL_TASK_QUEUED && !request.command.is_forced;
-    if (code == PAWL_OK && needs_proof) code = refuse_alive(pawl, task_id, err);
+    if (code == PAWL_OK) code = pawl_engine_look_at_work(pawl, &request.command, err);
     return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
 }
 

@@ -165,6 +165,11 @@ void pawl_engine_wake(struct pawl *pawl);
 /* Whether a call may wait; false after pawl_stop_waiting. */
 bool pawl_engine_may_wait(struct pawl *pawl);
 
+/* What an operator has to see before he lets a lost task run again (RESOLVE), on his own thread: fills seen_epoch.
+ *
+ *   fails  PAWL_LEASE_ACTIVE  the work of its lost lease is seen to go on, and he does not overrule that */
+enum pawl_code pawl_engine_look_at_work(struct pawl *pawl, struct pawl_command *command, struct pawl_error *err);
+
 /* A plain look, without the turn: what is due next, and whether a parked claim could be served. */
 void pawl_engine_look(struct pawl *pawl, bool *is_worth_a_step);
 

@@ -80,6 +80,7 @@ static void fill_command(struct trial *trial, enum operation operation)
                                                         PAWL_TASK_QUEUED, PAWL_TASK_CANCELLED};
         command->kind = PAWL_COMMAND_RESOLVE;
         command->ask.resolve.outcome = outcomes[operation - RESOLVE_COMPLETED];
+        command->ask.resolve.seen_epoch = 3;
         break;
     }
     case OPERATION_COUNT:
@@ -275,6 +276,34 @@ TEST("T-013 start of a deferred task is NOT_READY with the instant, and writes n
     CHECK_EQ(before.ready_at_ms, trial.command.err.until_at_ms);
     CHECK_BYTES(&before, sizeof before, row, sizeof *row);
     desk_close(&trial.desk);
+}
+
+TEST("a lost task runs again by resolve only if its work was looked at under this very epoch, or "
+     "by force")
+{
+    static const struct {
+        enum operation operation;
+        int64_t seen_epoch;
+        bool is_forced;
+        enum pawl_code code;
+    } rows[] = {
+        {RESOLVE_QUEUED, 3, false, PAWL_OK},    {RESOLVE_QUEUED, 0, false, PAWL_BUSY},
+        {RESOLVE_QUEUED, 2, false, PAWL_BUSY},  {RESOLVE_QUEUED, 0, true, PAWL_OK},
+        {RESOLVE_FAILED, 0, false, PAWL_BUSY},  {RESOLVE_FAILED, 3, false, PAWL_OK},
+        {RESOLVE_CANCELLED, 0, false, PAWL_OK}, {RESOLVE_COMPLETED, 0, false, PAWL_OK},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct trial trial = {0};
+        desk_open(&trial.desk);
+        struct pawl_task_row before = desk_row(PAWL_TASK_RECOVERY_PENDING);
+        const struct pawl_task_row *row = desk_put(&trial.desk, &before);
+        fill_command(&trial, rows[i].operation);
+        trial.command.ask.resolve.seen_epoch = rows[i].seen_epoch;
+        trial.command.is_forced = rows[i].is_forced;
+        CHECK_CODE(rows[i].code, desk_run(&trial.desk, &trial.command));
+        if (rows[i].code != PAWL_OK) CHECK_BYTES(&before, sizeof before, row, sizeof *row);
+        desk_close(&trial.desk);
+    }
 }
 
 /* ---- What comes due ---- */

@@ -386,7 +386,8 @@ TEST_EACH_STORE("T-114 resolve moves RECOVERY_PENDING to each outcome with a new
         struct pawl_str id = grant.fence.task_id;
         struct pawl_execution *execution = begin(lab, &grant.fence);
         lab_pass(lab, LEASE_MS);
-        if (outcomes[i] == PAWL_TASK_QUEUED) {
+        bool may_run_again = outcomes[i] == PAWL_TASK_QUEUED || outcomes[i] == PAWL_TASK_FAILED;
+        if (may_run_again) { /* FAILED can be resumed by somebody who does not look any more */
             CHECK_REFUSED(PAWL_LEASE_ACTIVE,
                           pawl_task_resolve(lab->pawl, id, outcomes[i], NO_TEXT, NULL, &lab->err));
         }

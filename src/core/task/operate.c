@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "core/check.h"
 #include "core/limits.h"
 
 enum pawl_code pawl_rule_queue(struct pawl_step *step, struct pawl_command *command)
@@ -227,6 +228,13 @@ enum pawl_code pawl_rule_resolve(struct pawl_step *step, struct pawl_command *co
     struct pawl_str actor = command->actor;
     struct pawl_str why = command->reason.len > 0 ? command->reason : text;
     if (!may_resolve(before->state, to)) return pawl_state_error(command, before, "resolve");
+    bool is_unseen = before->state == PAWL_TASK_RECOVERY_PENDING && pawl_resolve_needs_look(command) &&
+                     before->epoch != command->ask.resolve.seen_epoch;
+    if (is_unseen) {
+        return pawl_error_set(&command->err, PAWL_BUSY,
+                              "task %.*s has lost its lease only now, and whether its work goes on was not looked at",
+                              PAWL_STR_ARG(before->id));
+    }
     bool was_finished = pawl_task_state_is_terminal(before->state);
 
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
