@@ -168,6 +168,13 @@ enum pawl_code pawl_place_open(struct pawl_place *place, const struct pawl_locks
     return PAWL_OK;
 }
 
+bool pawl_place_is_of_boot(struct pawl_str id, struct pawl_str boot_id)
+{
+    if (id.len <= boot_id.len || id.ptr[id.len - boot_id.len - 1] != '@') return false;
+    struct pawl_str boot = {id.ptr + id.len - boot_id.len, boot_id.len};
+    return pawl_str_equal(boot, boot_id);
+}
+
 /* ---- Locks ---- */
 
 /* Whether the path still names the open file. */

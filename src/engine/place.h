@@ -34,6 +34,9 @@ struct pawl_place {
 enum pawl_code pawl_place_open(struct pawl_place *place, const struct pawl_locks *locks, bool may_make,
                                struct pawl_error *err);
 
+/* Whether a place's id names this boot. */
+bool pawl_place_is_of_boot(struct pawl_str id, struct pawl_str boot_id);
+
 /* Takes the lock of an execution: a descriptor, close-on-exec.
  *
  *   fails  PAWL_CONFLICT  it is held

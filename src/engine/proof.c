@@ -106,11 +106,12 @@ static struct pawl_str own_place(const struct pawl_proof *proof)
 }
 
 /* A place of this machine as it runs now, though not ours: another user's, or another PAWL_LOCKS.
- */
+ * The boot is the one in the place: the worker's own may be newer, since a claim without supervision
+ * names no place. */
 static bool is_on_this_boot(const struct pawl_proof *proof, const struct pawl_worker_row *owner)
 {
     return pawl_str_equal(owner->host, proof->env->host_id) &&
-           pawl_str_equal(owner->boot, proof->env->boot_id);
+           pawl_place_is_of_boot(owner->place, proof->env->boot_id);
 }
 
 static enum pawl_finding find(struct pawl_proof *proof, struct pawl_str id, int64_t epoch,

@@ -214,12 +214,26 @@ TEST_EACH_STORE(
     end(execution);
 }
 
+TEST_EACH_STORE(
+    "B9 what was held before a reboot comes back, though its worker has claimed without "
+    "supervision since")
+{
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    lab->world.env.boot_id = PAWL_STR("boot-2");
+    lab_reopen(lab);
+    (void)lab_add(lab, NEW());
+    CHECK_EQ(1, lab_claim(lab, CLAIM(.worker_id = W, .request_id = PAWL_STR("r"))).count);
+    lab_pass(lab, LEASE_MS);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, grant.fence.task_id).state);
+}
+
 TEST_EACH_STORE("B9 a lock in another place of the same machine is not free because it cannot be "
                 "seen from here")
 {
     lab_open(lab);
     struct pawl_grant grant = claim_supervised(lab, NEW());
-    (void)lab_sql(lab, "UPDATE worker SET place = 'of another user'");
+    (void)lab_sql(lab, "UPDATE worker SET place = 'of another user@boot-1'");
     lab_pass(lab, LEASE_MS);
     struct pawl_task task = lab_get(lab, grant.fence.task_id);
     CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, task.state);
