@@ -12,8 +12,7 @@
 #define X  PAWL_STATE
 #define LL PAWL_LEASE_LOST
 
-/* What an operator is told, by the state before. RECOVERY_PENDING is never seen between steps here.
- */
+/* What an operator is told, by the state before. */
 /* clang-format off */
 static const struct {
     enum pawl_command_kind kind;
@@ -124,9 +123,24 @@ static enum pawl_code predict_start(const struct asked *a)
     }
 }
 
+/* Of a lost lease whose work may go on. */
+static enum pawl_code predict_recovery(const struct asked *a)
+{
+    const struct pawl_command *command = &a->sent->request.command; /* with what its caller saw */
+    if (command->kind == PAWL_COMMAND_CANCEL) {
+        return command->ask.is_forced ? PAWL_OK : PAWL_STATE;
+    }
+    if (command->kind != PAWL_COMMAND_RESOLVE) return PAWL_STATE;
+    enum pawl_task_state to = command->ask.resolve.outcome;
+    bool may_run_again = to == PAWL_TASK_QUEUED || to == PAWL_TASK_FAILED;
+    bool is_seen = command->is_forced || command->ask.resolve.seen_epoch == was(a, LOOK_epoch);
+    return may_run_again && !is_seen ? PAWL_BUSY : PAWL_OK;
+}
+
 static enum pawl_code predict_operator(const struct asked *a)
 {
     int64_t state = was(a, LOOK_state);
+    if (state == PAWL_TASK_RECOVERY_PENDING) return predict_recovery(a);
     if (a->command->kind == PAWL_COMMAND_RESOLVE) {
         bool may = (state == PAWL_TASK_FAILED || state == PAWL_TASK_DEAD_LETTER) &&
                    a->command->ask.resolve.outcome != PAWL_TASK_FAILED;
@@ -150,8 +164,18 @@ static bool is_repeat(const struct asked *a, const struct call *accepted)
            call_is_same_outcome(accepted, a->sent->call);
 }
 
+/* The word that the work under a lost fence has ended. */
+static enum pawl_code predict_stopped(const struct asked *a)
+{
+    bool is_own = was(a, LOOK_epoch) == a->command->fence.epoch &&
+                  pawl_str_equal(owner_before(a), a->command->fence.owner);
+    if (is_own && was(a, LOOK_state) == PAWL_TASK_RUNNING) return PAWL_STATE;
+    return is_own && was(a, LOOK_state) == PAWL_TASK_RECOVERY_PENDING ? PAWL_OK : PAWL_LEASE_LOST;
+}
+
 static enum pawl_code predict(const struct asked *a)
 {
+    if (a->command->kind == PAWL_COMMAND_STOPPED) return predict_stopped(a);
     if (a->command->kind == PAWL_COMMAND_START) return predict_start(a);
     if (is_version_wrong(a)) return PAWL_CONFLICT;
     if (!a->command->has_fence) return predict_operator(a);
@@ -250,6 +274,20 @@ static void check_progress(const struct asked *a)
     }
 }
 
+/* Told OK once at most: it is what has given the task back. */
+static void check_stopped(const struct asked *a)
+{
+    const struct look *look = a->sim->after;
+    for (int i = 0; i < look->event_count; i++) {
+        const struct look_event *event = &look->events[i];
+        bool is_it = event->task == a->model->key && event->epoch == a->command->fence.epoch + 1 &&
+                     event->type != PAWL_EVENT_STARTED;
+        if (is_it) return;
+    }
+    sim_fault(a->sim, "%s was acknowledged, and has given nothing back",
+              call_text(a->sim, a->sent->call));
+}
+
 static void check_task_call(struct sim *sim, const struct sent *sent)
 {
     const struct pawl_command *command = &sent->call->command;
@@ -270,6 +308,7 @@ static void check_task_call(struct sim *sim, const struct sent *sent)
     check_first(&a);
     if (sent->verdict != VERDICT_OK || !sim_holds(sim)) return;
     if (command->kind == PAWL_COMMAND_PROGRESS) check_progress(&a);
+    if (command->kind == PAWL_COMMAND_STOPPED) check_stopped(&a);
     if (command->kind == PAWL_COMMAND_START) return; /* as a grant */
     if (!command->has_fence) {
         check_operator(&a);

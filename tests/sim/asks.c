@@ -203,6 +203,7 @@ static struct pawl_claim *any_claim(struct sim *sim, struct worker *worker)
     ask->max = happens(sim, 500) ? 0 : (int32_t)roll(sim, 1, 6);
     if (happens(sim, 100)) ask->priority_min = (int32_t)roll(sim, 0, 30);
     if (happens(sim, 400)) ask->lease_ms = roll(sim, PAWL_LEASE_MS_MIN, 3000);
+    ask->is_supervised = happens(sim, sim->swarm.supervised);
     if (happens(sim, 500)) {
         ask->request_id =
             sim_text(sim, "r%d.%d.%d", worker->number, worker->generation, worker->requests++);
@@ -230,6 +231,7 @@ struct call *ask_claim_many(struct sim *sim, struct worker *worker, int32_t max)
     ask->queues = queues;
     ask->queue_count = (size_t)sim->swarm.queues;
     ask->max = max;
+    ask->is_supervised = sim->is_calm && happens(sim, sim->swarm.supervised);
     ask->lease_ms = 60000;
     call->command.ask.claim.ask = ask;
     return call;
@@ -319,6 +321,7 @@ struct call *ask_word(struct sim *sim, enum pawl_command_kind kind, int worker,
         static const enum pawl_task_state to[] = {PAWL_TASK_COMPLETED, PAWL_TASK_QUEUED,
                                                   PAWL_TASK_CANCELLED, PAWL_TASK_FAILED};
         command->ask.resolve.outcome = to[roll(sim, 0, 3)];
+        command->is_forced = happens(sim, 150);
         if (command->ask.resolve.outcome == PAWL_TASK_COMPLETED) {
             command->ask.resolve.text = sim_text(sim, "{\"resolved\":%d}", call->number);
         }
@@ -342,11 +345,11 @@ struct call *ask_holder_word(struct sim *sim, enum pawl_command_kind kind)
 struct call *ask_stale_word(struct sim *sim)
 {
     static const enum pawl_command_kind kinds[] = {
-        PAWL_COMMAND_COMPLETE, PAWL_COMMAND_COMPLETE, PAWL_COMMAND_FAIL,
-        PAWL_COMMAND_RELEASE,  PAWL_COMMAND_PROGRESS, PAWL_COMMAND_CHECKPOINT,
-        PAWL_COMMAND_PAUSE,    PAWL_COMMAND_CANCEL,   PAWL_COMMAND_LOG,
+        PAWL_COMMAND_COMPLETE, PAWL_COMMAND_COMPLETE,   PAWL_COMMAND_FAIL,  PAWL_COMMAND_RELEASE,
+        PAWL_COMMAND_PROGRESS, PAWL_COMMAND_CHECKPOINT, PAWL_COMMAND_PAUSE, PAWL_COMMAND_CANCEL,
+        PAWL_COMMAND_LOG,      PAWL_COMMAND_STOPPED,
     };
-    enum pawl_command_kind kind = kinds[roll(sim, 0, 8)];
+    enum pawl_command_kind kind = kinds[roll(sim, 0, 9)];
     struct pawl_fence fence;
     int graves = sim->grave_count < SIM_GRAVES_MAX ? sim->grave_count : SIM_GRAVES_MAX;
     if (graves > 0 && happens(sim, 700)) {

@@ -1,5 +1,5 @@
 /* Calls on their way: made, handed over as any caller would, told of, and forgotten. */
-#include "sim.h"
+#include "work.h"
 
 #include "base/error.h"
 #include "core/check.h"
@@ -13,7 +13,11 @@ struct call *call_make(struct sim *sim, enum pawl_command_kind kind, int worker)
 {
     if (sim->call_count == SIM_CALLS_MAX) abort();
     struct call *call = &sim->calls[sim->call_count];
-    *call = (struct call){.number = sim->call_count++, .worker = worker, .command = {.kind = kind}};
+    *call = (struct call){.number = sim->call_count++,
+                          .worker = worker,
+                          .asked_at_ms = -1,
+                          .command = {.kind = kind}};
+    if (worker >= 0) call->generation = sim->workers[worker].generation;
     if (worker < 0) call->command.actor = sim_text(sim, "op#%d", call->number);
     call->command.reason = sim_text(sim, "#%d", call->number);
     return call;
@@ -46,10 +50,30 @@ static void point_answers(struct sent *sent)
     }
 }
 
+/* Who claims, from where. */
+static void tell_worker(struct sim *sim, struct pawl_command *command, int number)
+{
+    const struct worker *worker = &sim->workers[number];
+    struct pawl_worker_about *about = &command->ask.claim.about;
+    *about = (struct pawl_worker_about){
+        .host = worker->is_far ? PAWL_STR("far") : sim->host_id,
+        .boot = worker->is_far ? PAWL_STR("boot-far") : sim->boot_id,
+        .pid = 1 + number,
+    };
+    if (command->ask.claim.ask->is_supervised) about->place = work_place(sim, worker);
+}
+
 /* What the public calls do on their caller's thread. */
-static enum pawl_code prepare(struct sent *sent, const struct call *call, struct pawl_error *err)
+static enum pawl_code prepare(struct sim *sim, struct engine *engine, struct sent *sent,
+                              const struct call *call, struct pawl_error *err)
 {
     struct pawl_command *command = &sent->request.command;
+    bool is_claim = command->kind == PAWL_COMMAND_CLAIM || command->kind == PAWL_COMMAND_START;
+    if (is_claim) tell_worker(sim, command, call->worker);
+    if (command->kind == PAWL_COMMAND_RESOLVE) {
+        enum pawl_code code = pawl_engine_look_at_work(engine->pawl, command, err);
+        if (code != PAWL_OK) return code;
+    }
     if (call->command.kind == PAWL_COMMAND_CREATE) {
         const struct pawl_member *members = NULL;
         enum pawl_code code = pawl_check_create(call->asks, call->count, PAWL_STR("sim"),
@@ -70,7 +94,8 @@ static enum pawl_code prepare(struct sent *sent, const struct call *call, struct
 bool call_send(struct sim *sim, struct engine *engine, struct call *call)
 {
     struct pawl_error err = {0};
-    if (sim->sent_count == SIM_SENT_MAX) return false;
+    if (sim->sent_count == SIM_SENT_MAX || work_forbids(sim, call)) return false;
+    if (call->asked_at_ms < 0) call->asked_at_ms = sim->now_ms;
     struct sent *sent = &sim->sent[sim->sent_count];
     struct pawl_arena *keep = sent->keep;
     struct pawl_arena *scratch = sent->scratch;
@@ -83,7 +108,7 @@ bool call_send(struct sim *sim, struct engine *engine, struct call *call)
     *sent = (struct sent){.call = call, .keep = keep, .scratch = scratch};
     pawl_request_init(&sent->request, call->command.kind);
     sent->request.command = call->command;
-    enum pawl_code code = prepare(sent, call, &err);
+    enum pawl_code code = prepare(sim, engine, sent, call, &err);
     if (code != PAWL_OK) {
         sim_tell(sim, "%s -> %s before it is handed over: %s", call_text(sim, call),
                  pawl_code_name(code), err.text);
@@ -207,9 +232,9 @@ static struct pawl_str what_text(struct sim *sim, const struct call *call)
         for (size_t i = 0; i < ask->queue_count; i++) {
             text = sim_text(sim, "%.*s%.*s ", PAWL_STR_ARG(text), PAWL_STR_ARG(ask->queues[i]));
         }
-        return sim_text(sim, "%.*smax %d lease %" PRId64 " priority %d.. request %.*s",
-                        PAWL_STR_ARG(text), ask->max, ask->lease_ms, ask->priority_min,
-                        PAWL_STR_ARG(ask->request_id));
+        return sim_text(sim, "%.*s%smax %d lease %" PRId64 " priority %d.. request %.*s",
+                        PAWL_STR_ARG(text), ask->is_supervised ? "supervised " : "", ask->max,
+                        ask->lease_ms, ask->priority_min, PAWL_STR_ARG(ask->request_id));
     }
     case PAWL_COMMAND_RENEW:
         for (size_t i = 0; i < command->ask.renew.count; i++) {
@@ -231,7 +256,8 @@ static struct pawl_str what_text(struct sim *sim, const struct call *call)
     case PAWL_COMMAND_CANCEL:
         return command->ask.is_forced ? PAWL_STR("by force") : text;
     case PAWL_COMMAND_RESOLVE:
-        return pawl_str_of(pawl_task_state_name(command->ask.resolve.outcome));
+        return sim_text(sim, "%s%s", pawl_task_state_name(command->ask.resolve.outcome),
+                        command->is_forced ? " whatever runs" : "");
     case PAWL_COMMAND_REDRIVE:
         return sim_text(sim, "%.*s max %" PRId64, PAWL_STR_ARG(command->ask.redrive->queue),
                         command->ask.redrive->max);

@@ -1,7 +1,7 @@
 /* Events, one after the other: each is a move that the contract lists, from the state that the
  * events before it have made, by somebody who may. Promise 2: of two holders only the newer can
  * change a task; epochs only grow; no worker leaves a terminal state. */
-#include "sim.h"
+#include "work.h"
 
 #include "base/error.h"
 
@@ -23,7 +23,8 @@ struct judging {
     int64_t epochs;  /* by how much epoch and retries have to grow in it */
     int64_t retries; /* or RETRIES_RESET */
     const struct call *cause;
-    bool is_unsure; /* one of several may be the cause */
+    bool is_unsure;  /* one of several may be the cause */
+    bool is_time_up; /* its attempt's time: that is what the loss of its lease is charged as */
 };
 
 enum { RETRIES_RESET = -1 };
@@ -91,6 +92,45 @@ static const char *by_operator(struct judging *j, unsigned kinds)
         return NULL;
     }
     return "no operator asked for that";
+}
+
+/* What an execution has said that has ended after its lease was lost. */
+static bool by_stopped(const struct judging *j)
+{
+    int at = 0;
+    bool is_sure;
+    for (const struct call *call; (call = judge_cause(j->sim, &at, &is_sure)) != NULL;) {
+        const struct pawl_command *command = &call->command;
+        if (command->kind == PAWL_COMMAND_STOPPED && command->fence.epoch == j->model->epoch &&
+            pawl_str_equal(command->task_id, j->model->id) &&
+            pawl_str_equal(command->fence.owner, j->model->owner)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Its worker's locks lie, or lay before this move, where no engine can look. */
+static bool is_elsewhere(const struct judging *j)
+{
+    struct pawl_str near = work_place_near(j->sim);
+    return !pawl_str_equal(look_worker_place(j->sim->before, j->model->owner), near) ||
+           !pawl_str_equal(look_worker_place(j->sim->after, j->model->owner), near);
+}
+
+/* A supervised lease is given back when its work is known to have stopped, and not before. */
+static const char *proof_fault(struct judging *j)
+{
+    const struct model *model = j->model;
+    if (!model->is_supervised) return NULL;
+    if (work_goes_on(j->sim, (int)(model - j->sim->models), model->epoch)) {
+        return "it was given back while its work goes on";
+    }
+    if (model->stopped_epoch == model->epoch || by_stopped(j)) return NULL;
+    /* across places the end of the lease is all there is */
+    return model->was_elsewhere || is_elsewhere(j)
+               ? NULL
+               : "it was given back without proof that its work has stopped";
 }
 
 static bool is_holders(const struct judging *j)
@@ -273,6 +313,10 @@ static const char *started(struct judging *j)
             continue;
         }
         if (is_still && !is_lease_ms(j, ask, row[LOOK_lease_ms])) continue;
+        bool is_kind = row[LOOK_lease_kind] ==
+                       (ask->is_supervised ? PAWL_LEASE_SUPERVISED : PAWL_LEASE_CLIENT);
+        if (is_still && !is_kind) continue;
+        model->is_supervised = ask->is_supervised;
         model->owner = ask->worker_id;
         model->lease_ms = is_still ? row[LOOK_lease_ms] : ask->lease_ms;
         model->lease_end_at_ms = is_still ? event->at_ms + model->lease_ms : INT64_MAX;
@@ -303,8 +347,9 @@ static const char *returned(struct judging *j, enum pawl_control control)
     if (model->state == PAWL_TASK_RECOVERY_PENDING) {
         j->epochs = 1;
         j->retries = 1;
-        model->crashes++;
-        return NULL;
+        model->crashes = model->attempt_end_at_ms != 0 ? 0 : model->crashes + 1;
+        model->is_by_engine = true;
+        return proof_fault(j);
     }
     if (has_come(model->attempt_end_at_ms, j) && j->event->epoch == model->epoch + 1) {
         j->epochs = 1;
@@ -383,7 +428,7 @@ static const char *forced(struct judging *j)
                    ? NULL
                    : "the engine cancelled it before the deadline";
     }
-    j->epochs = is_from(j, REVIVABLE | STATE(RUNNING));
+    j->epochs = is_from(j, REVIVABLE | STATE(RUNNING) | STATE(RECOVERY_PENDING));
     return by_operator(j, KIND(CANCEL));
 }
 
@@ -403,6 +448,8 @@ static const char *cancelled(struct judging *j)
     default:
         break;
     }
+    if (is_from(j, STATE(RECOVERY_PENDING)))
+        return "cancelled without force while its work may go on";
     if (is_holders(j)) return holder_outcome(j, KIND(CANCEL));
     j->epochs = is_from(j, REVIVABLE);
     return is_from(j, STATE(RUNNING)) ? "an operator cancelled it under its lease"
@@ -415,18 +462,22 @@ static const char *timed_out(struct judging *j)
     j->retries = 1;
     j->model->crashes = 0;
     j->model->is_by_engine = true;
-    return has_come(j->model->attempt_end_at_ms, j) ? NULL
-                                                    : "the attempt timed out before its time";
+    if (!has_come(j->model->attempt_end_at_ms, j)) return "the attempt timed out before its time";
+    if (j->model->is_supervised != is_from(j, STATE(RECOVERY_PENDING))) {
+        return j->model->is_supervised ? "charged before its work was known to have stopped"
+                                       : "charged twice";
+    }
+    return proof_fault(j);
 }
 
 static const char *retry_scheduled(struct judging *j)
 {
-    if (!is_from(j, STATE(RUNNING))) return "a retry of what did not run";
     if (is_over_budget(j)) return "a retry beyond the budget";
     if (j->event->cause == PAWL_CAUSE_TIMED_OUT) {
         const char *early = timed_out(j);
         return early != NULL ? early : retry_delay_fault(j, 0);
     }
+    if (!is_from(j, STATE(RUNNING))) return "a retry of what did not run";
     const char *fault = holder_outcome(j, KIND(FAIL));
     if (fault != NULL) return fault;
     j->retries = 1;
@@ -449,7 +500,8 @@ static const char *dead_lettered(struct judging *j)
         j->model->crashes++;
         j->model->is_by_engine = true;
         if (!is_from(j, STATE(RECOVERY_PENDING))) return "dead of a lease that had not ended";
-        return is_over_budget(j) ? NULL : "dead with tries left";
+        if (j->model->attempt_end_at_ms != 0) return "its time was up, and it is told as a crash";
+        return is_over_budget(j) ? proof_fault(j) : "dead with tries left";
     }
     const char *fault = holder_outcome(j, KIND(FAIL));
     if (fault != NULL) return fault;
@@ -461,9 +513,19 @@ static const char *dead_lettered(struct judging *j)
 
 static const char *fenced(struct judging *j)
 {
-    j->model->is_by_engine = true;
+    struct model *model = j->model;
+    model->is_by_engine = true;
+    j->is_time_up = j->event->cause == PAWL_CAUSE_TIMED_OUT;
+    model->was_elsewhere = is_elsewhere(j);
     if (!is_from(j, STATE(RUNNING))) return "fenced though it did not run";
-    return has_come(j->model->lease_end_at_ms, j) ? NULL : "fenced before the end of its lease";
+    if (j->is_time_up && !model->is_supervised)
+        return "its time is up, and it is not charged at once";
+    /* of several instants the earliest counts */
+    bool is_attempt_first =
+        has_come(model->attempt_end_at_ms, j) && model->attempt_end_at_ms <= model->lease_end_at_ms;
+    if (is_attempt_first != j->is_time_up)
+        return "the end of its attempt and of its lease were mixed up";
+    return has_come(model->lease_end_at_ms, j) ? NULL : "fenced before the end of its lease";
 }
 
 static const char *recovered(struct judging *j)
@@ -471,8 +533,23 @@ static const char *recovered(struct judging *j)
     j->epochs = 1;
     j->retries = 1;
     j->model->crashes++;
+    j->model->is_by_engine = true;
     if (!is_from(j, STATE(RECOVERY_PENDING))) return "recovered though it was not fenced";
+    if (j->model->attempt_end_at_ms != 0) return "its time was up, and it is charged as a crash";
+    const char *fault = proof_fault(j);
+    if (fault != NULL) return fault;
     return is_over_budget(j) ? "recovered beyond its budget" : crash_delay_fault(j);
+}
+
+static const char *noted(struct judging *j)
+{
+    j->model->is_by_engine = true;
+    if (!is_from(j, STATE(RECOVERY_PENDING)) || !j->model->is_supervised) {
+        return "a note of a recovery that there is not";
+    }
+    if (pawl_str_equal(j->event->note, j->model->note)) return "the same was noted twice";
+    j->model->note = sim_text(j->sim, "%.*s", PAWL_STR_ARG(j->event->note));
+    return NULL;
 }
 
 static const char *given_back(struct judging *j)
@@ -497,23 +574,32 @@ static const char *requested(struct judging *j)
 
 static const char *blocked(struct judging *j)
 {
+    j->model->was_blocked = true;
     return is_from(j, NOT_RUNNING) ? by_dependency(j, PAWL_DEPENDENCY_BLOCK)
                                    : "blocked in a wrong state";
 }
 
 static const char *resolved(struct judging *j, enum pawl_task_state to)
 {
+    bool was_lost = is_from(j, STATE(RECOVERY_PENDING));
+    int task = (int)(j->model - j->sim->models);
     j->epochs = 1;
-    if (!is_from(j, REVIVABLE)) return "resolved from a wrong state";
+    if (!is_from(j, REVIVABLE) && !was_lost) return "resolved from a wrong state";
     const char *fault = by_operator(j, KIND(RESOLVE));
     if (fault != NULL) return fault;
     if (j->cause->command.ask.resolve.outcome != to) {
         return "resolved in another way than was asked";
     }
+    /* FAILED can be resumed later, by somebody who looks no more */
+    bool may_run_again = to == PAWL_TASK_QUEUED || to == PAWL_TASK_FAILED;
+    if (j->cause->command.is_forced) work_overrule(j->sim, task);
+    if (was_lost && may_run_again && work_goes_on(j->sim, task, j->model->epoch)) {
+        return "an operator let it run again while its work goes on, and was not told";
+    }
     if (to == PAWL_TASK_COMPLETED && ++j->model->completions > 1) return "completed twice";
-    if (to == PAWL_TASK_QUEUED) {
+    if (to == PAWL_TASK_QUEUED) j->model->crashes = 0;
+    if (to == PAWL_TASK_QUEUED && !was_lost) {
         j->retries = RETRIES_RESET;
-        j->model->crashes = 0;
         j->model->keeps_budget = false;
     }
     return NULL;
@@ -544,9 +630,12 @@ static const char *judge_type(struct judging *j, int64_t *to)
         *to = PAWL_TASK_COMPLETED;
         return completed(j);
     case PAWL_EVENT_FAILED:
-        return "FAILED, and nothing here is remote";
+        *to = PAWL_TASK_FAILED;
+        return is_from(j, STATE(RECOVERY_PENDING)) ? resolved(j, PAWL_TASK_FAILED)
+                                                   : "FAILED, and nothing here is remote";
     case PAWL_EVENT_RECOVERY_NOTED:
-        return "a note of recovery, and no lease here is supervised";
+        *to = PAWL_TASK_RECOVERY_PENDING;
+        return noted(j);
     case PAWL_EVENT_CANCELLED:
         *to = PAWL_TASK_CANCELLED;
         return cancelled(j);
@@ -620,9 +709,10 @@ static void take(const struct judging *j)
     model->states |= 1u << event->state;
     model->events++;
     if (is_bad_end(model->state)) model->has_ended_badly = true;
-    if (model->state == PAWL_TASK_RUNNING) return;
+    if (model->state == PAWL_TASK_RUNNING || event->type == PAWL_EVENT_RECOVERY_NOTED) return;
     model->lease_end_at_ms = 0;
-    model->attempt_end_at_ms = 0;
+    model->note = (struct pawl_str){0};
+    if (!j->is_time_up) model->attempt_end_at_ms = 0;
     if (model->state == PAWL_TASK_RECOVERY_PENDING) return; /* it keeps owner and request */
     model->owner = (struct pawl_str){0};
     model->control = PAWL_CONTROL_NONE;

@@ -112,6 +112,7 @@ struct life {
     bool has_died; /* and nobody has been answered since */
     bool has_struck;
     int64_t last_position;
+    int64_t locked_epoch;     /* of the task that is done under supervision; 0 = its lock is free */
     bool cuts_power;          /* instead of a mere kill */
     bool cuts_power_later;    /* when whoever asked again has been answered */
     char end[TEXT_BYTES_MAX]; /* what the store looks like in the end */
@@ -132,6 +133,13 @@ static uint64_t chance(void *self)
     struct life *life = self;
     return life->random =
                life->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+}
+
+static enum pawl_finding find_execution(void *self, struct pawl_str task_id, int64_t epoch)
+{
+    const struct life *life = self;
+    bool is_held = pawl_str_equal(task_id, PAWL_STR("guarded")) && epoch == life->locked_epoch;
+    return is_held ? PAWL_FINDING_ALIVE : PAWL_FINDING_STOPPED;
 }
 
 static enum pawl_code before_statement(void *self, int32_t point, struct pawl_error *err)
@@ -169,7 +177,9 @@ static void open_store(struct life *life)
                                   .boot_ms = boot_ms,
                                   .random = chance,
                                   .boot_id = PAWL_STR("boot-0"),
-                                  .host_id = PAWL_STR("host")};
+                                  .host_id = PAWL_STR("host"),
+                                  .place = PAWL_STR("locks"),
+                                  .find_execution = find_execution};
     options.store = pawl_str_of(life->ground.db_name);
     options.driven = true;
     options.env = &life->env;
@@ -322,6 +332,60 @@ static void work(struct life *life)
     pass(life, 3000); /* the other lease ends */
 }
 
+static struct pawl_fence guard(struct life *life, const char *request)
+{
+    static const struct pawl_str queues[] = {PAWL_STR_INIT("guarded")};
+    struct pawl_claim ask = PAWL_CLAIM_INIT;
+    struct pawl_claimed claimed = {0};
+    ask.worker_id = PAWL_STR("guard");
+    ask.request_id = pawl_str_of(request);
+    ask.queues = queues;
+    ask.queue_count = 1;
+    ask.is_supervised = true;
+    ASK(PAWL_OK, pawl_task_claim(life->pawl, &ask, life->keep, &claimed, &err));
+    CHECK_EQ(1, claimed.count);
+    life->locked_epoch = claimed.grants[0].fence.epoch;
+    return claimed.grants[0].fence;
+}
+
+static void check_lost(struct life *life)
+{
+    struct pawl_task task;
+    struct pawl_error err = {0};
+    CHECK_OK(pawl_task_get(life->pawl, PAWL_STR("guarded"), false, life->keep, &task, &err), &err);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, task.state);
+    CHECK_EQ(life->locked_epoch, task.epoch);
+}
+
+/* A lease is lost while its work goes on: nobody has the task until its worker says that the work
+ * has stopped. The next one is lost and its work has stopped: that is found. One fault loses one
+ * look, and there is another within five minutes. */
+static void lose_work(struct life *life)
+{
+    enum { LOOK_MS = 5 * 60 * 1000 };
+    struct pawl_added added[1];
+    struct pawl_task_new ask = task("guarded", "k6");
+    ask.queue = PAWL_STR("guarded");
+    ASK(PAWL_OK, pawl_task_add(life->pawl, &ask, life->keep, added, &err));
+    struct pawl_fence fence = guard(life, "g1");
+    pass(life, 1000);
+    pass(life, LOOK_MS);
+    check_lost(life);
+    life->locked_epoch = 0;
+    ASK(PAWL_LEASE_LOST, pawl_lease_stopped(life->pawl, &fence, &err));
+
+    (void)guard(life, "g2");
+    life->locked_epoch = 0;
+    pass(life, 1000);
+    pass(life, LOOK_MS);
+    pass(life, 1000); /* what a second crash delays */
+
+    fence = guard(life, "g3");
+    life->locked_epoch = 0;
+    struct pawl_change change = by(&fence);
+    ASK(PAWL_OK, pawl_task_complete(life->pawl, fence.task_id, PAWL_STR("3"), &change, &err));
+}
+
 static void end_tasks(struct life *life)
 {
     struct pawl_fence fences[4];
@@ -447,6 +511,7 @@ static void live(struct life *life, enum fault_kind kind, int64_t at)
     life->has_struck = false;
     life->is_dead = false;
     life->has_died = false;
+    life->locked_epoch = 0;
     life->boot_ms = BOOT_BEGAN_MS;
     life->random = 7;
     memory.count = 0;
@@ -457,6 +522,7 @@ static void live(struct life *life, enum fault_kind kind, int64_t at)
     add_tasks(life);
     work(life);
     end_tasks(life);
+    lose_work(life);
     consume(life);
     remove_old(life);
     pawl_close(life->pawl);
@@ -503,6 +569,7 @@ static void learn_end(struct life *life, char want[TEXT_BYTES_MAX])
     live(life, FAULT_NONE, 0);
     memcpy(want, life->end, TEXT_BYTES_MAX);
     CHECK(strstr(want, "urgent 5 ") != NULL);
+    CHECK(strstr(want, "guarded 5 5 2 ") != NULL);
     CHECK(strstr(want, "second 7 ") != NULL || strstr(want, "third 7 ") != NULL);
 }
 

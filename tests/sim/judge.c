@@ -1,7 +1,7 @@
 /* The oracle. After each move it reads all that is stored and asks: is there a cause for each
  * change, has each event been allowed, is all that was ever acknowledged still there. It knows what
  * was asked and answered, and nothing of the code under test. */
-#include "sim.h"
+#include "work.h"
 
 #include "base/error.h"
 
@@ -299,7 +299,7 @@ static bool is_rearmed(const struct change *c)
 static bool is_touched(const struct change *c)
 {
     return differs(c, LOOK_open_dependencies) || differs(c, LOOK_blocked_by) ||
-           differs(c, LOOK_control_deadline_at_ms) ||
+           c->model->was_blocked || differs(c, LOOK_control_deadline_at_ms) ||
            (differs(c, LOOK_ready_at_ms) && is_rearmed(c));
 }
 
@@ -540,6 +540,14 @@ static void count_beside(struct model *model, const struct sent *sent)
     }
 }
 
+/* After a reboot the worker's place is another one, until it claims again. */
+static void watch_place(struct sim *sim, struct model *model)
+{
+    if (model->state != PAWL_TASK_RECOVERY_PENDING || model->was_elsewhere) return;
+    struct pawl_str place = look_worker_place(sim->before, model->owner);
+    model->was_elsewhere = !pawl_str_equal(place, work_place_near(sim));
+}
+
 /* Who may have changed which task. */
 static void spread_causes(struct sim *sim)
 {
@@ -548,6 +556,8 @@ static void spread_causes(struct sim *sim)
         model->outcome_before = model->outcome;
         model->events = 0;
         model->is_by_engine = false;
+        model->was_blocked = false;
+        watch_place(sim, model);
         model->kinds = 0;
         model->calls = 0;
         model->lates_maybe = 0;

@@ -33,6 +33,8 @@ struct board {
     _Atomic uint64_t done[WORKERS];
     _Atomic uint64_t calls[WORKERS];
     _Atomic uint64_t kills[WORKERS];
+    _Atomic uint64_t executions[WORKERS];
+    _Atomic uint64_t looks[WORKERS];
     _Atomic bool is_over;
 };
 
@@ -132,6 +134,8 @@ static int run_share(const struct asked *asked, int number, struct board *board)
         board->done[number]++;
         board->calls[number] += (uint64_t)result.calls;
         board->kills[number] += (uint64_t)result.kills;
+        board->executions[number] += (uint64_t)result.executions;
+        board->looks[number] += (uint64_t)result.looks;
     }
     ground_close(&ground);
     fflush(stdout);
@@ -175,14 +179,19 @@ static int run_many(const struct asked *asked)
     uint64_t done = 0;
     uint64_t calls = 0;
     uint64_t kills = 0;
+    uint64_t executions = 0;
+    uint64_t looks = 0;
     for (int i = 0; i < WORKERS; i++) {
         done += board->done[i];
         calls += board->calls[i];
         kills += board->kills[i];
+        executions += board->executions[i];
+        looks += board->looks[i];
     }
     double took = seconds_now() - began;
-    printf("%" PRIu64 " of %" PRIu64 " seeds hold: %" PRIu64 " calls, %" PRIu64 " kills, %.1f s\n",
-           done, asked->count, calls, kills, took);
+    printf("%" PRIu64 " of %" PRIu64 " seeds hold: %" PRIu64 " calls, %" PRIu64 " kills, %" PRIu64
+           " executions, %" PRIu64 " looks for a lock, %.1f s\n",
+           done, asked->count, calls, kills, executions, looks, took);
     return has_failed ? 1 : 0;
 }
 

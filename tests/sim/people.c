@@ -1,6 +1,8 @@
 /* Who asks when: workers with their leases, clients that add, operators that meddle; and who hears
  * what. */
 #include "asks.h"
+#include "net.h"
+#include "work.h"
 
 #include "core/limits.h"
 
@@ -9,7 +11,7 @@
 
 /* ---- Acting -------------------------------------------------------------------------------- */
 
-static void bury_fence(struct sim *sim, const struct pawl_fence *fence)
+void people_bury_fence(struct sim *sim, const struct pawl_fence *fence)
 {
     sim->graves[sim->grave_count++ % SIM_GRAVES_MAX].fence = *fence;
 }
@@ -19,7 +21,7 @@ static void drop_held(struct sim *sim, struct worker *worker, const struct pawl_
     for (int i = 0; i < worker->held_count; i++) {
         const struct pawl_fence *held = &worker->held[i].fence;
         if (held->epoch != fence->epoch || !pawl_str_equal(held->task_id, fence->task_id)) continue;
-        bury_fence(sim, fence);
+        people_bury_fence(sim, fence);
         worker->held[i] = worker->held[--worker->held_count];
         return;
     }
@@ -81,11 +83,16 @@ static struct call *next_call(struct sim *sim, const struct engine *engine)
         return ask_operator_word(sim, PAWL_COMMAND_RESUME, ask_task_in(sim, from[roll(sim, 0, 2)]));
     }
     case ACT_CANCEL:
-        return ask_operator_word(sim, PAWL_COMMAND_CANCEL, ask_any_task(sim));
-    case ACT_RESOLVE:
+        return ask_operator_word(sim, PAWL_COMMAND_CANCEL,
+                                 happens(sim, 900) ? ask_any_task(sim)
+                                                   : ask_task_in(sim, PAWL_TASK_RECOVERY_PENDING));
+    case ACT_RESOLVE: {
+        static const enum pawl_task_state from[] = {PAWL_TASK_DEAD_LETTER,
+                                                    PAWL_TASK_RECOVERY_PENDING};
         return ask_operator_word(sim, PAWL_COMMAND_RESOLVE,
-                                 happens(sim, 700) ? ask_task_in(sim, PAWL_TASK_DEAD_LETTER)
+                                 happens(sim, 700) ? ask_task_in(sim, from[roll(sim, 0, 1)])
                                                    : ask_any_task(sim));
+    }
     case ACT_OPERATE:
         return ask_operate(sim);
     case ACT_REDRIVE:
@@ -111,8 +118,15 @@ static void befall_workers(struct sim *sim)
         sim_tell(sim, "worker %d stands still until %" PRId64, worker->number,
                  worker->sleeps_until_ms);
     }
+    if (happens(sim, sim->swarm.net_cut)) {
+        worker->cut_until_ms = sim->now_ms + roll(sim, 200, 5000);
+        sim_tell(sim, "worker %d is cut off until %" PRId64, worker->number, worker->cut_until_ms);
+    }
     if (happens(sim, sim->swarm.worker_crash)) {
-        for (int i = 0; i < worker->held_count; i++) bury_fence(sim, &worker->held[i].fence);
+        work_crash(sim, worker);
+        for (int i = 0; i < worker->held_count; i++) {
+            people_bury_fence(sim, &worker->held[i].fence);
+        }
         worker->held_count = 0;
         worker->claim = NULL;
         worker->generation++;
@@ -216,52 +230,67 @@ void people_act(struct sim *sim, struct engine *engine)
     int64_t count = happens(sim, 400) ? 1 : roll(sim, 0, sim->swarm.group_max);
     befall_workers(sim);
     if (act_prelude(sim, engine)) return;
+    net_deliver(sim, engine);
+    (void)work_speak(sim, engine);
     for (int64_t i = 0; i < count && sim->call_count < SIM_CALLS_MAX - 2; i++) {
         struct call *call = next_call(sim, engine);
         if (call == NULL) continue;
-        (void)call_send(sim, engine, call);
+        net_hand_over(sim, engine, call);
         if (happens(sim, 30)) (void)call_send(sim, engine, call); /* twice in one step */
     }
 }
 
 /* ---- Hearing ------------------------------------------------------------------------------- */
 
-static void take_grant(struct sim *sim, struct worker *worker, const struct pawl_grant *grant)
+static void take_grant(struct worker *worker, const struct letter_grant *grant)
 {
-    int task = model_find(sim, grant->fence.task_id);
-    if (task < 0 || !pawl_str_equal(grant->fence.owner, worker->id)) return;
+    if (!pawl_str_equal(grant->fence.owner, worker->id)) return;
     for (int i = 0; i < worker->held_count; i++) {
-        if (worker->held[i].task == task && worker->held[i].fence.epoch == grant->fence.epoch) {
+        if (worker->held[i].task == grant->task &&
+            worker->held[i].fence.epoch == grant->fence.epoch) {
             return;
         }
     }
     if (worker->held_count == SIM_GRANTS_MAX) return; /* forgotten: its lease will end */
-    worker->held[worker->held_count++] = (struct held){
-        .fence = {sim->models[task].id, worker->id, grant->fence.epoch},
-        .task = task,
-    };
+    worker->held[worker->held_count++] = (struct held){.fence = grant->fence, .task = grant->task};
 }
 
-static void hear_one(struct sim *sim, const struct sent *sent)
+static void hear_grants(struct sim *sim, struct worker *worker, const struct letter *letter)
 {
-    const struct pawl_command *command = &sent->call->command;
-    struct worker *worker = sent->call->worker < 0 ? NULL : &sim->workers[sent->call->worker];
-    bool is_ok = sent->code == PAWL_OK;
-    if (worker == NULL) return;
+    bool is_supervised = letter->call->command.ask.claim.ask->is_supervised;
+    for (int i = 0; i < letter->grant_count; i++) {
+        if (is_supervised) {
+            work_begin(sim, worker, letter->call, &letter->grants[i]);
+        } else {
+            take_grant(worker, &letter->grants[i]);
+        }
+    }
+}
+
+static void hear_lost(struct sim *sim, struct worker *worker, const struct letter *letter,
+                      const struct pawl_fence *fence)
+{
+    static const struct letter_renewal lost = {.code = PAWL_LEASE_LOST};
+    drop_held(sim, worker, fence);
+    work_hear_renewal(sim, worker, letter->call, fence, &lost);
+}
+
+void people_hear_letter(struct sim *sim, const struct letter *letter)
+{
+    const struct pawl_command *command = &letter->call->command;
+    struct worker *worker = &sim->workers[letter->call->worker];
+    bool is_ok = letter->code == PAWL_OK;
+    if (work_hear_word(sim, letter->call, letter->code)) return;
     switch (command->kind) {
     case PAWL_COMMAND_CLAIM:
-        for (size_t i = 0; is_ok && i < sent->claimed.count; i++) {
-            take_grant(sim, worker, &sent->claimed.grants[i]);
-        }
-        break;
     case PAWL_COMMAND_START:
-        if (is_ok) take_grant(sim, worker, &sent->grant);
+        hear_grants(sim, worker, letter);
         break;
     case PAWL_COMMAND_RENEW:
         for (size_t i = 0; is_ok && i < command->ask.renew.count; i++) {
-            if (sent->renewals[i].code != PAWL_OK) {
-                drop_held(sim, worker, &command->ask.renew.fences[i]);
-            }
+            const struct pawl_fence *fence = &command->ask.renew.fences[i];
+            work_hear_renewal(sim, worker, letter->call, fence, &letter->renewals[i]);
+            if (letter->renewals[i].code != PAWL_OK) drop_held(sim, worker, fence);
         }
         break;
     case PAWL_COMMAND_COMPLETE:
@@ -269,25 +298,11 @@ static void hear_one(struct sim *sim, const struct sent *sent)
     case PAWL_COMMAND_RELEASE:
     case PAWL_COMMAND_PAUSE:
     case PAWL_COMMAND_CANCEL:
-        if (is_ok || sent->code == PAWL_LEASE_LOST) drop_held(sim, worker, &command->fence);
+        if (is_ok || letter->code == PAWL_LEASE_LOST) drop_held(sim, worker, &command->fence);
         break;
     default:
-        if (sent->code == PAWL_LEASE_LOST) drop_held(sim, worker, &command->fence);
+        if (letter->code == PAWL_LEASE_LOST) hear_lost(sim, worker, letter, &command->fence);
         break;
-    }
-}
-
-void people_hear(struct sim *sim)
-{
-    for (int i = 0; i < sim->sent_count; i++) {
-        struct sent *sent = &sim->sent[i];
-        if (!sent->was_answered) continue;
-        if (!sim->is_calm && happens(sim, sim->swarm.answer_lost)) {
-            sim_tell(sim, "the answer to #%d is lost", sent->call->number);
-            continue;
-        }
-        sent->call->is_answered = true;
-        hear_one(sim, sent);
     }
 }
 
@@ -303,7 +318,8 @@ void people_resume_queues(struct sim *sim, struct engine *engine)
 bool people_work(struct sim *sim, struct engine *engine)
 {
     enum { AT_ONCE = 50 };
-    int had = 0;
+    net_deliver(sim, engine);
+    int had = sim->sent_count + work_speak(sim, engine);
     for (int w = 0; w < sim->swarm.workers; w++) {
         struct worker *worker = &sim->workers[w];
         for (int i = 0; i < worker->held_count && sim->sent_count < AT_ONCE; i++) {
@@ -322,5 +338,6 @@ void people_open(struct sim *sim)
 {
     for (int i = 0; i < sim->swarm.workers; i++) {
         sim->workers[i] = (struct worker){.number = i, .id = sim_text(sim, "w%d", i)};
+        sim->workers[i].is_far = happens(sim, sim->swarm.far_workers);
     }
 }

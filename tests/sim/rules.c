@@ -35,12 +35,42 @@ static bool is_bad_end(int64_t state)
     return is_terminal(state) && state != PAWL_TASK_COMPLETED;
 }
 
+/* Phase 1 of a supervised lease's end: fenced, and waiting for the proof. */
+static const char *recovery_fault(const struct rows *r)
+{
+    if (of(r, LOOK_lease_kind) != PAWL_LEASE_SUPERVISED)
+        return "a client's lease is left half recovered";
+    if (of(r, LOOK_owner) == 0 || of(r, LOOK_epoch) < 1)
+        return "RECOVERY_PENDING without owner or epoch";
+    if (of(r, LOOK_lease_end_at_ms) != 0 || of(r, LOOK_control_deadline_at_ms) != 0) {
+        return "RECOVERY_PENDING, and something of its lease still runs";
+    }
+    int64_t due = of(r, LOOK_due_at_ms);
+    if (due == 0) return "RECOVERY_PENDING, and nobody is going to look again";
+    return due > r->look->now_ms + PAWL_RECOVERY_LOOK_MS_MAX
+               ? "RECOVERY_PENDING, and nobody looks again for more than 5 min"
+               : NULL;
+}
+
+static const char *note_fault(const struct rows *r)
+{
+    struct pawl_str note = r->model->note;
+    uint64_t want = note.len == 0 ? 0 : look_hash(note);
+    return r->task->payload_hashes[PAWL_PAYLOAD_RECOVERY_NOTE] == want
+               ? NULL
+               : "the note of its recovery is not the one that was told";
+}
+
 static const char *lease_fault(const struct rows *r)
 {
-    if (is(r, PAWL_TASK_RECOVERY_PENDING)) return "a client's lease is left half recovered";
+    if (is(r, PAWL_TASK_RECOVERY_PENDING)) return recovery_fault(r);
     if (is(r, PAWL_TASK_RUNNING)) {
         if (of(r, LOOK_owner) == 0 || of(r, LOOK_epoch) < 1 || of(r, LOOK_lease_end_at_ms) == 0) {
             return "I1: RUNNING without owner, epoch or lease end";
+        }
+        int64_t attempt_end = of(r, LOOK_attempt_end_at_ms);
+        if (attempt_end != 0 && of(r, LOOK_lease_end_at_ms) > attempt_end) {
+            return "its lease goes beyond the end of its attempt";
         }
         if (of(r, LOOK_control) == PAWL_CONTROL_CANCEL && of(r, LOOK_control_deadline_at_ms) == 0) {
             return "it is asked to cancel, and nothing will enforce that";
@@ -104,7 +134,8 @@ static const char *due_fault(const struct rows *r)
 {
     int64_t due = of(r, LOOK_due_at_ms);
     int64_t awaited = awaited_at(r);
-    bool can_wait = is(r, PAWL_TASK_RUNNING) || is(r, PAWL_TASK_QUEUED);
+    bool can_wait =
+        is(r, PAWL_TASK_RUNNING) || is(r, PAWL_TASK_QUEUED) || is(r, PAWL_TASK_RECOVERY_PENDING);
     if (awaited != 0 && due == 0) return "it waits for an instant and has no timer";
     if (awaited != 0 && due > awaited) return "its timer is late";
     if (!can_wait && due != 0) return "it has a timer and waits for nothing";
@@ -241,7 +272,8 @@ static const char *block_fault(const struct rows *r)
 static const char *task_fault(const struct rows *r)
 {
     static const char *(*const rules[])(const struct rows *) = {
-        lease_fault, rank_fault, due_fault, calendar_fault, end_fault, count_fault, block_fault,
+        lease_fault,    note_fault, rank_fault,  due_fault,
+        calendar_fault, end_fault,  count_fault, block_fault,
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const char *fault = rules[i](r);

@@ -1,6 +1,6 @@
 /* One run: a seed becomes a swarm of people and faults; moves until the program is over; then the
  * faults stop, everybody behaves, and all that can end has to end. */
-#include "sim.h"
+#include "work.h"
 
 #include "base/error.h"
 
@@ -125,6 +125,24 @@ static void pick_faults(struct chance *chance, struct swarm *swarm)
     swarm->slow_clock = rate(chance, 150, 400);
 }
 
+static void pick_work(struct chance *chance, struct swarm *swarm)
+{
+    swarm->supervised = rate(chance, 700, 1000);
+    swarm->interleave = rate(chance, 500, 150);
+    swarm->kill_look = rate(chance, 250, 150);
+    swarm->look_fails = rate(chance, 150, 500);
+    swarm->watch = rate(chance, 600, 1000);
+    swarm->outlive = rate(chance, 600, 1000);
+    swarm->ignore_signals = rate(chance, 400, 600);
+    swarm->slow_begin = rate(chance, 400, 700);
+    swarm->long_command = rate(chance, 150, 200);
+    swarm->far_workers = rate(chance, 250, 600);
+    swarm->net_slow = rate(chance, 400, 600);
+    swarm->net_lost = rate(chance, 250, 250);
+    swarm->net_twice = rate(chance, 250, 200);
+    swarm->net_cut = rate(chance, 250, 80);
+}
+
 static void pick_swarm(struct sim *sim)
 {
     struct chance *chance = &sim->chance;
@@ -146,6 +164,7 @@ static void pick_swarm(struct sim *sim)
     }
     pick_actions(chance, swarm);
     pick_faults(chance, swarm);
+    pick_work(chance, swarm);
     if (swarm->prelude != PRELUDE_NONE) swarm->moves = 45;
     if (swarm->prelude == PRELUDE_DEAD) swarm->weights[ACT_REDRIVE] = 3;
     if (sim->options->kills_more > 0) {
@@ -237,6 +256,7 @@ static void calm_down(struct sim *sim)
     sim->is_calm = true;
     sim->plan = (struct plan){0};
     sim_tell(sim, "---- no faults any more; everybody behaves ----");
+    work_calm_down(sim);
     world_happen(sim);
     if (!sim_holds(sim)) return;
     people_resume_queues(sim, &sim->engines[0]);
@@ -251,6 +271,7 @@ static void calm_down(struct sim *sim)
         }
         let_all_step(sim);
         int64_t next = next_of_all(sim);
+        if (world_people_next_at_ms(sim) < next) next = world_people_next_at_ms(sim);
         if (next == INT64_MAX) {
             quiet++;
         } else {
@@ -311,6 +332,7 @@ void sim_run(struct ground *ground, const struct sim_options *options, struct si
     sim->after = &sim->looks[0];
     sim->calls = take(SIM_CALLS_MAX, sizeof *sim->calls);
     sim->models = take(SIM_TASKS_MAX, sizeof *sim->models);
+    sim->executions = take(SIM_EXECUTIONS_MAX, sizeof *sim->executions);
     sim->event_at_ms = take(SIM_POSITIONS_MAX, sizeof *sim->event_at_ms);
     for (int i = 0; i < SIM_CONSUMERS_MAX; i++) {
         sim->consumers[i].is_acknowledged = take(SIM_POSITIONS_MAX, sizeof(bool));
@@ -328,6 +350,7 @@ void sim_run(struct ground *ground, const struct sim_options *options, struct si
     hash_rows(sim);
     result->hash = pawl_hasher_end(&sim->hasher);
     result->tasks = sim->model_count;
+    result->executions = sim->execution_count;
     if (!result->holds) sim_tell(sim, "BROKEN: %s", result->fault);
     world_close(sim);
     for (int i = 0; i < SIM_SENT_MAX; i++) {
@@ -336,6 +359,7 @@ void sim_run(struct ground *ground, const struct sim_options *options, struct si
     }
     for (int i = 0; i < SIM_CONSUMERS_MAX; i++) free(sim->consumers[i].is_acknowledged);
     free(sim->event_at_ms);
+    free(sim->executions);
     free(sim->models);
     free(sim->calls);
     pawl_arena_close(sim->looks[0].arena);

@@ -8,6 +8,7 @@
  *   world    clocks, engines, kills, the step with its fault
  *   people   who asks when and hears what; asks: the calls themselves; consume: events read
  *   calls    a call on its way, and as a line of the timeline
+ *   work     executions under supervised leases, and their locks; net: the way to their workers
  *   judge    the oracle: is there a cause for each change, is nothing lost
  *   events   whether each event was allowed; answers: whether each answer is true
  *   rules    what holds of the stored rows at any time
@@ -35,6 +36,9 @@ enum {
     SIM_GRANTS_MAX = 64, /* that one worker remembers */
     SIM_FENCES_MAX = 8,  /* of one renewal */
     SIM_CALL_GRANTS_MAX = 8,
+    SIM_EXECUTIONS_MAX = 1500,
+    SIM_POSTS_MAX = 64,   /* requests on their way */
+    SIM_LETTERS_MAX = 64, /* answers on their way */
     SIM_GRAVES_MAX = 64,
     SIM_UNKNOWN_MAX = 256,
     SIM_MEMBERS_MAX = 700,
@@ -125,7 +129,23 @@ struct swarm {
     int answer_lost;
     int slow_clock;   /* time passes between two looks at a clock */
     int dependencies; /* a new task waits for others */
-    int few_tasks;    /* calls go to the same few tasks */
+    /* supervised leases */
+    int supervised;     /* a claim asks for one */
+    int interleave;     /* an execution goes on between two statements of a step */
+    int kill_look;      /* a process dies while it looks for a lock */
+    int look_fails;     /* whether a lock is held cannot be told */
+    int watch;          /* an engine's host sees at once that a lock was let go */
+    int outlive;        /* a command lives on without its worker */
+    int ignore_signals; /* or does not care about signals */
+    int slow_begin;     /* a worker stands still between claim, lock and look */
+    int long_command;   /* it takes minutes */
+    int far_workers;    /* so many of them (of 1000) hold locks in another place */
+    /* the way between workers and engines */
+    int net_slow;
+    int net_lost;
+    int net_twice;
+    int net_cut;
+    int few_tasks; /* calls go to the same few tasks */
     enum prelude prelude;
 };
 
@@ -137,7 +157,9 @@ struct call {
     const struct pawl_task_new *asks; /* CREATE */
     size_t count;
     int sent_count;
-    bool is_answered; /* its caller has heard */
+    int generation;      /* of the worker who calls */
+    int64_t asked_at_ms; /* when its first copy left; -1 = not yet */
+    bool is_answered;    /* its caller has heard */
     /* CLAIM: what it was given when it was first answered */
     struct call_grant {
         int task;
@@ -170,6 +192,32 @@ struct sent {
     bool was_answered; /* before the engine died */
 };
 
+struct letter_grant {
+    int task;
+    struct pawl_fence fence; /* the run's */
+    int64_t lease_ms;
+};
+
+struct letter_renewal {
+    enum pawl_code code;
+    int64_t lease_ms;
+    enum pawl_control control;
+};
+
+struct letter {              /* an answer on its way to a worker */
+    const struct call *call; /* NULL = the place is free */
+    int64_t at_ms;
+    enum pawl_code code;
+    int grant_count;
+    struct letter_grant grants[SIM_SENT_MAX];
+    struct letter_renewal renewals[SIM_FENCES_MAX];
+};
+
+struct post {          /* a request on its way to the engines */
+    struct call *call; /* NULL = the place is free */
+    int64_t at_ms;
+};
+
 struct held { /* what a worker believes to hold, or has held */
     struct pawl_fence fence;
     int task;
@@ -179,7 +227,9 @@ struct worker {
     struct pawl_str id;
     int number;
     int generation;
+    bool is_far; /* its locks lie where no engine can look */
     int64_t sleeps_until_ms;
+    int64_t cut_until_ms; /* nothing gets through to it, or from it */
     struct held held[SIM_GRANTS_MAX];
     int held_count;
     struct call *claim; /* the newest one */
@@ -212,8 +262,12 @@ struct model {
     int64_t run_at_ms; /* calendar time; 0 = none */
     enum pawl_control control;
     int64_t control_deadline_at_ms;
-    bool keeps_budget;    /* resumed without a new budget: retries may exceed it */
-    bool has_ended_badly; /* once at least */
+    bool is_supervised;    /* its lease is, or was when it was lost */
+    int64_t stopped_epoch; /* a look after its fencing has found this one stopped */
+    bool was_elsewhere;    /* since its fencing: no look would have proved anything then */
+    struct pawl_str note;  /* of its recovery */
+    bool keeps_budget;     /* resumed without a new budget: retries may exceed it */
+    bool has_ended_badly;  /* once at least */
     int completions;
     /* the last outcome that was accepted from a holder */
     const struct call *outcome; /* NULL = none */
@@ -228,6 +282,7 @@ struct model {
     const struct call *outcome_before; /* the one before it */
     int events;
     bool is_by_engine; /* due, a dependency, a redrive did something */
+    bool was_blocked;  /* and may not be so any more */
     unsigned kinds;    /* bit 1 << kind of calls that may have changed it */
     int calls;         /* and how many */
     unsigned states;   /* bit 1 << state that it had */
@@ -242,7 +297,8 @@ enum plan_kind {
     PLAN_KILL_WRITE,
     PLAN_POWER,
     PLAN_DISK_ERROR,
-    PLAN_DISK_FULL
+    PLAN_DISK_FULL,
+    PLAN_KILL_LOOK /* while it looks for a lock: what it had found goes with it */
 };
 
 struct plan { /* the fault of one step */
@@ -251,11 +307,13 @@ struct plan { /* the fault of one step */
     enum pawl_code code;
     int points; /* statements so far */
     int commits;
+    int looks;
     bool has_struck;
     bool has_written; /* in the open transaction */
 };
 
 struct sim;
+struct execution; /* work.h */
 
 struct engine {
     struct sim *sim;
@@ -286,6 +344,8 @@ struct sim_result {
     int kills;
     int power_cuts;
     int tasks;
+    int executions;
+    int looks; /* for a lock */
 };
 
 struct sim {
@@ -308,6 +368,12 @@ struct sim {
 
     struct engine engines[SIM_ENGINES_MAX];
     struct worker workers[SIM_WORKERS_MAX];
+    struct execution *executions; /* owned array */
+    int execution_count;
+    int execution_first; /* all before it are over */
+    struct post posts[SIM_POSTS_MAX];
+    struct letter letters[SIM_LETTERS_MAX];
+    bool is_in_step;
     struct grave graves[SIM_GRAVES_MAX]; /* a ring */
     int grave_count;
     struct call *calls; /* owned array */
@@ -385,6 +451,8 @@ int64_t world_boot_ms(const struct sim *sim);
 int64_t world_store_now_ms(const struct sim *sim);
 /* Goes on to this instant; engines whose timers fire before it are run then. */
 void world_advance(struct sim *sim, int64_t to_ms);
+/* When something comes due among those who work, or on the way between them and the engines. */
+int64_t world_people_next_at_ms(const struct sim *sim);
 /* Runs what has been sent on this engine, with the fault planned, and judges the outcome. */
 void world_step(struct sim *sim, struct engine *engine);
 void world_plan_fault(struct sim *sim);
@@ -414,8 +482,8 @@ void people_open(struct sim *sim);
 void people_act(struct sim *sim, struct engine *engine);
 /* A consumer reads its events, at once. */
 void people_read_events(struct sim *sim, struct engine *engine);
-/* The callers hear what was answered, or do not. */
-void people_hear(struct sim *sim);
+/* A fence that is nobody's any more. */
+void people_bury_fence(struct sim *sim, const struct pawl_fence *fence);
 /* Everybody behaves: claims, completes. Returns whether there was anything to do. */
 bool people_work(struct sim *sim, struct engine *engine);
 void people_resume_queues(struct sim *sim, struct engine *engine);

@@ -1,7 +1,8 @@
 /* Clocks, engines and what befalls them. All processes of one machine share its boot clock; a
  * reboot starts it anew and kills them all. An engine is a driven handle; its host calls it when it
  * has something to ask, and when the handle said it would be due. */
-#include "sim.h"
+#include "net.h"
+#include "work.h"
 
 #include "base/error.h"
 #include "store/handle.h"
@@ -14,7 +15,7 @@
 enum {
     BOOT_BEGAN_MS = -5000,  /* the machine ran a little before the run */
     STEPS_OF_MOVE_MAX = 60, /* a call that needs more never ends */
-    TIMERS_OF_ADVANCE_MAX = 40,
+    EVENTS_OF_ADVANCE_MAX = 60,
     CLOCK_READS_MS_MAX = 3,
 };
 
@@ -86,6 +87,43 @@ static enum pawl_code die(struct engine *engine, struct pawl_error *err)
     return pawl_error_set(err, PAWL_IO, "killed");
 }
 
+/* Whether the lock of an execution is held, as an engine sees it that looks for proof. */
+static enum pawl_finding env_find_execution(void *self, struct pawl_str task_id, int64_t epoch)
+{
+    static const char *const names[] = {
+        [PAWL_FINDING_STOPPED] = "has stopped",
+        [PAWL_FINDING_ALIVE] = "is alive",
+        [PAWL_FINDING_UNKNOWN] = "cannot be looked at",
+    };
+    struct engine *engine = self;
+    struct sim *sim = engine->sim;
+    struct plan *plan = &sim->plan;
+    if (engine->is_dead) return PAWL_FINDING_UNKNOWN;
+    sim->result->looks++;
+    work_interleave(sim);
+    if (plan->kind == PLAN_KILL_LOOK && sim->is_in_step && ++plan->looks == plan->at) {
+        (void)die(engine, NULL);
+        return PAWL_FINDING_UNKNOWN;
+    }
+    enum pawl_finding finding =
+        work_is_locked(sim, task_id, epoch) ? PAWL_FINDING_ALIVE : PAWL_FINDING_STOPPED;
+    /* an operator who cannot look decides by himself: only engines fail here */
+    if (!sim->is_calm && sim->is_in_step && chance_of(&sim->chance, sim->swarm.look_fails)) {
+        finding = PAWL_FINDING_UNKNOWN;
+    }
+    int at = model_find(sim, task_id);
+    int64_t state = -1;
+    int64_t now_epoch = -1;
+    struct pawl_str owner;
+    (void)looker_task(&sim->looker, task_id, sim->arena, &state, &now_epoch, &owner);
+    bool is_fenced = state == PAWL_TASK_RECOVERY_PENDING && now_epoch == epoch;
+    /* a look before the fencing is committed proves nothing: the work may begin after it */
+    if (finding == PAWL_FINDING_STOPPED && is_fenced) sim->models[at].stopped_epoch = epoch;
+    pawl_hasher_add_int64(&sim->hasher, finding);
+    sim_tell(sim, "engine %d finds: t%d.%" PRId64 " %s", engine->number, at, epoch, names[finding]);
+    return finding;
+}
+
 static bool is_write(int32_t point)
 {
     const char *sql = point < PAWL_SQL_COUNT ? pawl_sql_sqlite[point] : NULL;
@@ -114,6 +152,7 @@ static enum pawl_code before_statement(void *self, int32_t point, struct pawl_er
     if (engine->is_dead) return pawl_error_set(err, PAWL_IO, "killed");
     if (sim->disk->is_dead) return die(engine, err);
     watch_transaction(sim, point);
+    work_interleave(sim);
     if (point == PAWL_DB_AT_COMMITTED) {
         bool is_hit = ++plan->commits == plan->at;
         if (is_hit && plan->kind == PLAN_KILL_COMMIT) return die(engine, err);
@@ -148,6 +187,7 @@ void world_plan_fault(struct sim *sim)
         {swarm->unknown, PLAN_UNKNOWN, 2},
         {swarm->disk_error, PLAN_DISK_ERROR, 20},
         {swarm->disk_full, PLAN_DISK_FULL, 20},
+        {swarm->kill_look, PLAN_KILL_LOOK, 3},
     };
     sim->plan = (struct plan){0};
     for (size_t i = 0; i < sizeof faults / sizeof *faults && !sim->is_calm; i++) {
@@ -184,6 +224,7 @@ static void arm_disk(struct sim *sim)
     case PLAN_KILL:
     case PLAN_UNKNOWN:
     case PLAN_KILL_COMMIT:
+    case PLAN_KILL_LOOK:
         break;
     }
 }
@@ -199,7 +240,9 @@ void world_open_engine(struct sim *sim, struct engine *engine)
                                     .boot_ms = env_boot_ms,
                                     .random = env_random,
                                     .boot_id = sim->boot_id,
-                                    .host_id = sim->host_id};
+                                    .host_id = sim->host_id,
+                                    .place = work_place_near(sim),
+                                    .find_execution = env_find_execution};
     options.store = pawl_str_of(sim->path);
     options.must_exist = true;
     options.driven = true;
@@ -260,6 +303,7 @@ static void reboot(struct sim *sim, bool is_power_cut)
         sim->result->power_cuts++;
     }
     sim->now_ms += chance_from(&sim->chance, 0, 4000);
+    work_reboot(sim);
     new_boot(sim);
     looker_open(&sim->looker, sim->path);
     for (int i = 0; i < sim->swarm.engines; i++) {
@@ -340,7 +384,9 @@ void world_step(struct sim *sim, struct engine *engine)
     sim->boot_low_ms = world_boot_ms(sim);
     sim->boot_id_of_move = sim->boot_id;
     arm_disk(sim);
+    sim->is_in_step = true;
     run_steps(sim, engine);
+    sim->is_in_step = false;
     sim->boot_high_ms = world_boot_ms(sim);
     sim->was_killed = engine->is_dead;
     sim->had_fault = sim->plan.has_struck || sim->disk->has_struck;
@@ -363,8 +409,9 @@ void world_step(struct sim *sim, struct engine *engine)
     }
     disk_heal(sim->disk);
     judge_move(sim);
-    if (sim_holds(sim)) people_hear(sim);
+    if (sim_holds(sim)) net_answer(sim);
     call_forget_sent(sim);
+    if (sim_holds(sim)) work_go_on(sim);
 }
 
 /* ---- Time ---------------------------------------------------------------------------------- */
@@ -381,18 +428,53 @@ static struct engine *next_timer(struct sim *sim, int64_t to_ms)
     return first;
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t world_people_next_at_ms(const struct sim *sim)
+{
+    return earlier(work_next_at_ms(sim), net_next_at_ms(sim));
+}
+
+/* What is done by itself at this instant is done; if somebody has something to say, to whom it may
+ * concern. False if there is nobody. */
+static bool let_people_go_on(struct sim *sim)
+{
+    work_go_on(sim);
+    net_hear(sim);
+    work_go_on(sim);
+    if (!sim_holds(sim) || (!work_has_words(sim) && !net_has_posts(sim))) return true;
+    struct engine *engine = world_engine(sim);
+    if (engine == NULL || sim->call_count > SIM_CALLS_MAX - 100) return false;
+    world_plan_fault(sim);
+    net_deliver(sim, engine);
+    (void)work_speak(sim, engine);
+    if (sim->sent_count > 0) world_step(sim, engine);
+    return true;
+}
+
 void world_advance(struct sim *sim, int64_t to_ms)
 {
-    struct engine *engine;
-    for (int i = 0; i < TIMERS_OF_ADVANCE_MAX && sim_holds(sim); i++) {
-        engine = next_timer(sim, to_ms);
+    for (int i = 0; i < EVENTS_OF_ADVANCE_MAX && sim_holds(sim); i++) {
+        struct engine *engine = next_timer(sim, to_ms);
+        int64_t people_at_ms = world_people_next_at_ms(sim);
+        if (people_at_ms <= to_ms && (engine == NULL || people_at_ms < engine->next_at_ms)) {
+            if (people_at_ms > sim->now_ms) sim->now_ms = people_at_ms;
+            if (!let_people_go_on(sim)) break;
+            continue;
+        }
         if (engine == NULL) break;
         if (engine->next_at_ms > sim->now_ms) sim->now_ms = engine->next_at_ms;
         world_plan_fault(sim);
+        net_deliver(sim, engine);
         world_step(sim, engine);
     }
     if (to_ms > sim->now_ms) sim->now_ms = to_ms;
     sim->disk->now_ms = SIM_WALL_BASE_MS + sim->now_ms;
+    if (sim_holds(sim)) work_go_on(sim);
+    if (sim_holds(sim)) net_hear(sim);
 }
 
 /* Nothing was asked: what was committed is all there. */
