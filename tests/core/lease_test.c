@@ -273,6 +273,27 @@ TEST("equal input gives equal output: ids, keys, events")
     CHECK_BYTES(ids[0], 36, ids[1], 36);
 }
 
+TEST("T-107 a finding is of one epoch: what was found of an earlier claim gives nothing back")
+{
+    for (int64_t behind = 0; behind <= 1; behind++) {
+        struct desk desk;
+        desk_open(&desk);
+        struct pawl_task_row before = desk_row(PAWL_TASK_RECOVERY_PENDING);
+        before.lease_kind = PAWL_LEASE_SUPERVISED;
+        before.due_at_ms = DESK_NOW_MS + 1;
+        const struct pawl_task_row *row = desk_put(&desk, &before);
+        struct pawl_command command = {
+            .kind = PAWL_COMMAND_RECOVER,
+            .number = DESK_TASK,
+            .ask.recover = {.epoch = before.epoch - behind, .finding = PAWL_FINDING_STOPPED},
+        };
+        CHECK_CODE(PAWL_OK, desk_run(&desk, &command));
+        CHECK_EQ(behind == 0 ? PAWL_TASK_QUEUED : PAWL_TASK_RECOVERY_PENDING, row->state);
+        CHECK_EQ(before.retries + (behind == 0 ? 1 : 0), row->retries);
+        desk_close(&desk);
+    }
+}
+
 TEST("D-29 a task that waits for its proof is looked at after 5, 10, 20 s and so on, at most every 5 minutes")
 {
     static const int64_t want_s[] = {5, 10, 20, 40, 80, 160, 300, 300};
