@@ -820,7 +820,7 @@ static void hear_bell(struct pawl *pawl)
  * next is read all the same. Without a bell, or a thread that listens to it, it is read in every step. */
 static void hear_others(struct pawl *pawl)
 {
-    bool has_bell = pawl->turn != NULL || (pawl->has_thread && pawl_store_bell_fd(pawl->store) >= 0);
+    bool has_bell = pawl->turn != NULL || (!pawl->is_driven && pawl_store_bell_fd(pawl->store) >= 0);
     bool rang = pawl->turn != NULL ? pawl_turn_drain(pawl->turn) : pawl_store_bell_drain(pawl->store);
     if (rang) hear_bell(pawl);
     int64_t known_ms = pawl->env->boot_ms(pawl->env->self) - pawl->looked_boot_ms;
