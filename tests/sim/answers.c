@@ -92,6 +92,8 @@ static bool is_first(const struct asked *a)
     }
     int64_t due = was(a, LOOK_due_at_ms);
     if (due != 0 && due <= sim->now_high_ms) return false; /* that comes first */
+    int64_t ready = was(a, LOOK_ready_at_ms);              /* of a held one, which has no timer */
+    if (ready > sim->now_low_ms && ready <= sim->now_high_ms) return false; /* just now, or not */
     bool has_stepped = sim->before->wall_offset_ms != sim->after->wall_offset_ms;
     bool is_rearmed = was(a, LOOK_run_at_ms) != 0 && (has_stepped || look_is_rearming(sim->before));
     if (is_rearmed) return false; /* and so does that */

@@ -130,6 +130,7 @@ static void pick_work(struct chance *chance, struct swarm *swarm)
     swarm->supervised = rate(chance, 700, 1000);
     swarm->interleave = rate(chance, 500, 150);
     swarm->kill_look = rate(chance, 250, 150);
+    swarm->freeze_look = rate(chance, 200, 300);
     swarm->look_fails = rate(chance, 150, 500);
     swarm->watch = rate(chance, 600, 1000);
     swarm->outlive = rate(chance, 600, 1000);

@@ -133,6 +133,7 @@ struct swarm {
     int supervised;     /* a claim asks for one */
     int interleave;     /* an execution goes on between two statements of a step */
     int kill_look;      /* a process dies while it looks for a lock */
+    int freeze_look;    /* it stands still from then on, with what it has found in hand */
     int look_fails;     /* whether a lock is held cannot be told */
     int watch;          /* an engine's host sees at once that a lock was let go */
     int outlive;        /* a command lives on without its worker */

@@ -17,6 +17,8 @@ enum {
     STEPS_OF_MOVE_MAX = 60, /* a call that needs more never ends */
     EVENTS_OF_ADVANCE_MAX = 60,
     CLOCK_READS_MS_MAX = 3,
+    FROZEN_LOOK_MS_MAX =
+        20000, /* long enough for others to give the task back, and lose it again */
 };
 
 /* ---- The outside world of an engine -------------------------------------------------------- */
@@ -107,6 +109,11 @@ static enum pawl_finding env_find_execution(void *self, struct pawl_str task_id,
     }
     enum pawl_finding finding =
         work_is_locked(sim, task_id, epoch) ? PAWL_FINDING_ALIVE : PAWL_FINDING_STOPPED;
+    if (!sim->is_calm && sim->is_in_step && chance_of(&sim->chance, sim->swarm.freeze_look)) {
+        engine->frozen_until_ms = sim->now_ms + chance_from(&sim->chance, 100, FROZEN_LOOK_MS_MAX);
+        sim_tell(sim, "engine %d stands still with what it finds until %" PRId64, engine->number,
+                 engine->frozen_until_ms);
+    }
     /* an operator who cannot look decides by himself: only engines fail here */
     if (!sim->is_calm && sim->is_in_step && chance_of(&sim->chance, sim->swarm.look_fails)) {
         finding = PAWL_FINDING_UNKNOWN;
