@@ -63,9 +63,18 @@ static void tell_worker(struct sim *sim, struct pawl_command *command, int numbe
     if (command->ask.claim.ask->is_supervised) about->place = work_place(sim, worker);
 }
 
+/* Time passes between what an operator has seen and what he says. */
+static void think(struct sim *sim)
+{
+    enum { THOUGHT_MS_MAX = 1500 };
+    if (sim->is_calm || !chance_of(&sim->chance, sim->swarm.slow_begin)) return;
+    sim->now_ms += chance_from(&sim->chance, 1, THOUGHT_MS_MAX);
+    work_go_on(sim);
+}
+
 /* What the public calls do on their caller's thread. */
 static enum pawl_code prepare(struct sim *sim, struct engine *engine, struct sent *sent,
-                              const struct call *call, struct pawl_error *err)
+                              struct call *call, struct pawl_error *err)
 {
     struct pawl_command *command = &sent->request.command;
     bool is_claim = command->kind == PAWL_COMMAND_CLAIM || command->kind == PAWL_COMMAND_START;
@@ -73,6 +82,8 @@ static enum pawl_code prepare(struct sim *sim, struct engine *engine, struct sen
     if (command->kind == PAWL_COMMAND_RESOLVE) {
         enum pawl_code code = pawl_engine_look_at_work(engine->pawl, command, err);
         if (code != PAWL_OK) return code;
+        call->seen_epoch = command->ask.resolve.seen_epoch;
+        think(sim);
     }
     if (call->command.kind == PAWL_COMMAND_CREATE) {
         const struct pawl_member *members = NULL;

@@ -593,6 +593,10 @@ static const char *resolved(struct judging *j, enum pawl_task_state to)
     /* FAILED can be resumed later, by somebody who looks no more */
     bool may_run_again = to == PAWL_TASK_QUEUED || to == PAWL_TASK_FAILED;
     if (j->cause->command.is_forced) work_overrule(j->sim, task);
+    bool has_looked = j->cause->seen_epoch >= j->model->epoch || j->cause->command.is_forced;
+    if (was_lost && may_run_again && !has_looked) {
+        return "an operator let it run again without a look after its lease was lost";
+    }
     if (was_lost && may_run_again && work_goes_on(j->sim, task, j->model->epoch)) {
         return "an operator let it run again while its work goes on, and was not told";
     }

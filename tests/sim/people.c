@@ -88,9 +88,9 @@ static struct call *next_call(struct sim *sim, const struct engine *engine)
                                                    : ask_task_in(sim, PAWL_TASK_RECOVERY_PENDING));
     case ACT_RESOLVE: {
         static const enum pawl_task_state from[] = {PAWL_TASK_DEAD_LETTER,
-                                                    PAWL_TASK_RECOVERY_PENDING};
+                                                    PAWL_TASK_RECOVERY_PENDING, PAWL_TASK_RUNNING};
         return ask_operator_word(sim, PAWL_COMMAND_RESOLVE,
-                                 happens(sim, 700) ? ask_task_in(sim, from[roll(sim, 0, 1)])
+                                 happens(sim, 800) ? ask_task_in(sim, from[roll(sim, 0, 2)])
                                                    : ask_any_task(sim));
     }
     case ACT_OPERATE:
