@@ -118,7 +118,7 @@ struct pawl_error {
 /* Memory for what calls return: blocks that are given back all at once.
  *
  *   budget_bytes  more than this is PAWL_TOO_LARGE; 0 means PAWL_ARENA_BYTES_DEFAULT
- *   fails         PAWL_NO_MEMORY */
+ *   fails         PAWL_NO_MEMORY; PAWL_MISUSE if out is NULL */
 enum { PAWL_ARENA_BYTES_DEFAULT = 64 * 1024 * 1024 };
 struct pawl_arena;
 PAWL_API enum pawl_code pawl_arena_open(struct pawl_arena **out, size_t budget_bytes) PAWL_MUST_USE;

@@ -200,6 +200,7 @@ static const struct pawl_cli_option resolve_options[] = {
      .words = "COMPLETED FAILED QUEUED CANCELLED",
      .help = "COMPLETED, FAILED, QUEUED or CANCELLED"},
     {.name = "text", .value = "TEXT", .help = "the JSON result, or the error: text, @FILE or -"},
+    {.name = "force", .help = "QUEUED although its work is seen to go on: it may then run twice at a time"},
     {.name = NULL},
 };
 

@@ -105,6 +105,7 @@ int pawl_cli_task_fail(struct pawl_cli *cli)
 struct resolution {
     enum pawl_task_state outcome;
     struct pawl_str text;
+    bool is_forced;
 };
 
 static enum pawl_code resolve_one(struct pawl_cli *cli, struct pawl_str id, const void *self)
@@ -113,6 +114,7 @@ static enum pawl_code resolve_one(struct pawl_cli *cli, struct pawl_str id, cons
     struct pawl_fence fence;
     struct pawl_change change;
     pawl_cli_change(cli, id, &fence, &change);
+    change.is_forced = resolution->is_forced;
     enum pawl_code code =
         pawl_task_resolve(cli->pawl, id, resolution->outcome, resolution->text, &change, &cli->err);
     if (code == PAWL_STATE && resolution->outcome == PAWL_TASK_FAILED) {
@@ -148,5 +150,6 @@ int pawl_cli_task_resolve(struct pawl_cli *cli)
     }
     bool is_result = resolution.outcome == PAWL_TASK_COMPLETED;
     resolution.text = is_result ? pawl_given_json(cli, "text") : pawl_given_body(cli, "text");
+    resolution.is_forced = pawl_given(cli, "force");
     return pawl_each_task(cli, resolve_one, &resolution);
 }

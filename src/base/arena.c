@@ -62,6 +62,7 @@ struct pawl_arena {
 
 enum pawl_code pawl_arena_open(struct pawl_arena **out, size_t budget_bytes)
 {
+    if (out == NULL) return PAWL_MISUSE;
     struct pawl_arena *arena = calloc(1, sizeof *arena);
     if (arena == NULL) return PAWL_NO_MEMORY;
     arena->budget_bytes = budget_bytes != 0 ? budget_bytes : PAWL_ARENA_BYTES_DEFAULT;

@@ -514,7 +514,8 @@ static enum pawl_code check_keep(const char *name, int64_t ms, struct pawl_error
 
 static enum pawl_code check_options(const struct pawl_options *options, struct pawl_error *err)
 {
-    if (options->store.len == 0) return pawl_error_set(err, PAWL_INVALID, "store: is empty");
+    bool is_empty = options->store.len == 0 || options->store.ptr == NULL;
+    if (is_empty) return pawl_error_set(err, PAWL_INVALID, "store: is empty");
     if (memchr(options->store.ptr, '\0', options->store.len) != NULL) {
         return pawl_error_set(err, PAWL_INVALID, "store: holds a NUL");
     }

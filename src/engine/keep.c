@@ -224,12 +224,24 @@ static enum pawl_code prepare(const struct pawl_file_new *file, const char *from
     return code;
 }
 
+/* What is replaced has to be a store, or what is left of one: a damaged one is known by the file of its turn, which
+ * every store has beside it. Anything else is somebody's file, named by mistake. */
+static enum pawl_code refuse_others(const char *path, struct pawl_error *err)
+{
+    bool may_go = pawl_file_bytes(path, "") <= 0 || pawl_file_bytes(path, "-turn") >= 0 ||
+                  pawl_sqlite_is_store(path);
+    if (may_go) return PAWL_OK;
+    return pawl_error_set(err, PAWL_UNSUPPORTED,
+                          "%s is no Pawl store and is not replaced; remove it first, if it is to go", path);
+}
+
 static enum pawl_code restore(const char *path, const char *from, const struct pawl_env *env,
                               struct pawl_error *err)
 {
     struct hold hold = {0};
     struct pawl_file_new file = {.fd = -1};
     enum pawl_code code = refuse_own(path, from, "from", err);
+    if (code == PAWL_OK) code = refuse_others(path, err);
     if (code == PAWL_OK) code = hold_store(&hold, path, env, err);
     if (code == PAWL_OK) code = pawl_file_new_open(&file, path, err);
     if (code == PAWL_OK) code = prepare(&file, from, env, err);

@@ -699,11 +699,11 @@ static char *path_text(struct pawl_str target, bool has_vfs)
     return path;
 }
 
-/* Whether the file is another program's database, found out without a lock and without leaving
- * SQLite's files beside it, as any other way of opening one that is in WAL mode does. Through
- * SQLite all the same: closing a descriptor of our own would drop the locks that this process has
- * on a store. */
-static bool is_foreign(const char *path, struct identity *identity)
+/* Reads whose database a file is, without a lock and without leaving SQLite's files beside it, as
+ * any other way of opening one that is in WAL mode does. Through SQLite all the same: closing a
+ * descriptor of our own would drop the locks that this process has on a store. Whether it could be
+ * read; of version only whether there is a table of tasks. */
+static bool peek_identity(const char *path, struct identity *identity)
 {
     sqlite3 *handle = NULL;
     struct sqlite peek = {.path = NULL};
@@ -719,14 +719,24 @@ static bool is_foreign(const char *path, struct identity *identity)
         is_read &&
         read_pragma(&peek, "PRAGMA application_id", &identity->application, NULL) == SQLITE_OK &&
         read_pragma(&peek, "PRAGMA schema_version", &identity->changes, NULL) == SQLITE_OK;
-    bool has_tasks = is_read && has_table(&peek, "tasks");
+    identity->version = is_read && has_table(&peek, "tasks");
     (void)sqlite3_close(handle); /* takes NULL */
     sqlite3_free(name);
+    return is_read;
+}
+
+/* Whether the file is another program's database. */
+static bool is_foreign(const char *path, struct identity *identity)
+{
     /* a store of ours that is just being made has nothing in the file itself, or all of it */
-    if (!is_read || identity->changes == 0 || identity->application == PAWL_SQLITE_APPLICATION_ID)
-        return false;
-    identity->version = has_tasks;
-    return true;
+    return peek_identity(path, identity) && identity->changes != 0 &&
+           identity->application != PAWL_SQLITE_APPLICATION_ID;
+}
+
+bool pawl_sqlite_is_store(const char *path)
+{
+    struct identity identity = {0};
+    return peek_identity(path, &identity) && identity.application == PAWL_SQLITE_APPLICATION_ID;
 }
 
 static enum pawl_code check_foreign(const struct sqlite *db, struct pawl_error *err)

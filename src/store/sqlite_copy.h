@@ -31,6 +31,9 @@ enum pawl_code pawl_sqlite_copy_into(const struct pawl_sqlite_copy *ask,
  * in the log of the database counts.  */
 enum pawl_code pawl_sqlite_check(const char *path, struct pawl_error *err) PAWL_MUST_USE;
 
+/* Whether a file says of itself that it is a store; false for one that cannot be read. Leaves nothing beside it. */
+bool pawl_sqlite_is_store(const char *path);
+
 /* A database file that nobody else has open, as proved by SQLite's own locks: whoever has a store
  * open holds one, idle or not. Whoever comes has to wait until it is closed. */
 struct pawl_sqlite_hold;

@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "base/number.h"
 #include "base/str.h"
+#include "core/limits.h"
 #include "supervisor/clock.h"
 #include "supervisor/keeper.h"
 #include "worker/ending.h"
@@ -182,6 +183,9 @@ static enum pawl_code say_retry_after(struct said *said)
     int64_t ms = 0;
     if (!pawl_duration_parse(word, &ms)) {
         return refuse(said, "time", word, "duration such as 250ms, 30s, 5m or 1h30m");
+    }
+    if (ms > PAWL_DELAY_MS_MAX) { /* said now: with the outcome it would be too late to ask again */
+        return pawl_error_set(&said->err, PAWL_INVALID, "time: `%.*s` is more than 366 days", PAWL_STR_ARG(word));
     }
     pthread_mutex_lock(&said->talk->mutex);
     said->talk->retry_after_ms = ms;

@@ -53,6 +53,11 @@ static bool is_clear(const char *ptr, size_t bytes)
 
 enum { MIB = 1024 * 1024 };
 
+TEST("an arena without a place to go is misuse")
+{
+    CHECK_CODE(PAWL_MISUSE, pawl_arena_open(NULL, 0));
+}
+
 TEST("pieces of every size are clear, aligned to 16 bytes and apart from each other")
 {
     static const size_t sizes[] = {0,        1,        7,    16,        17,

@@ -46,6 +46,21 @@ restores()
     run --db new.db restore copy.db --yes; exits 0
     run --db new.db task list -o name; prints a
 }
+restores_over_others()
+{
+    is_postgres && return
+    add --id a
+    run backup copy.db; exits 0
+    echo hello >letter.txt
+    run --db letter.txt restore copy.db --yes; refuses 2 UNSUPPORTED 'no Pawl store and is not replaced'
+    [ "$(cat letter.txt)" = hello ] || complain "the letter is gone"
+    run backup other.db; exits 0 # a store that nobody has opened yet has no turn beside it
+    [ ! -e other.db-turn ] || complain "a backup has a turn"
+    run --db other.db restore copy.db --yes; exits 0
+    : >empty.db
+    run --db empty.db restore copy.db --yes; exits 0
+}
+test_that "a restore replaces a store, damaged or not, and nothing else" restores_over_others
 test_that "T-080 a restore brings the backup back, over damage too, only when confirmed" restores
 
 in_use()

@@ -428,7 +428,7 @@ resolve()
     kill_task --id r1
     run task resolve r1 --outcome COMPLETED --text '{"ok":true}'; exits 0; has state '"COMPLETED"'
     kill_task --id r2
-    run task resolve r2 --outcome QUEUED; exits 0; has state '"QUEUED"'
+    run task resolve r2 --outcome QUEUED --force; exits 0; has state '"QUEUED"'
     run task resolve r2 --outcome CANCELLED; refuses 4 STATE r2
     run task resolve r2 --outcome RUNNING; refuses 2 INVALID 'not `RUNNING`'
     run task resolve r2 --outcome CANCELLD; refuses 2 INVALID 'COMPLETED, FAILED, QUEUED and CANCELLED'

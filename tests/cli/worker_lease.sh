@@ -76,6 +76,7 @@ worker_killed()
     # The proof is looked for, and does not come.
     until grep -q "its work goes on" said2; do :; done
     [ ! -e second ] || complain "it was given out while its command ran"
+    run task resolve k --outcome QUEUED; refuses 4 LEASE_ACTIVE 'force this'
     echo now >&5
     ended 0
     local waited=$(($(cat second) - $(cat first)))

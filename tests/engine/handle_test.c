@@ -67,6 +67,8 @@ TEST_SQLITE("options are checked: size, store, lease")
     options = lab_options(lab);
     options.store = NO_TEXT;
     CHECK_REFUSED(PAWL_INVALID, pawl_open(&pawl, &options, &lab->err));
+    options.store = (struct pawl_str){NULL, 5};
+    CHECK_REFUSED(PAWL_INVALID, pawl_open(&pawl, &options, &lab->err));
     options.store = (struct pawl_str){"a\0b", 3};
     CHECK_REFUSED(PAWL_INVALID, pawl_open(&pawl, &options, &lab->err));
     options = lab_options(lab);

@@ -152,6 +152,7 @@ TEST_EACH_STORE("what is wrong is answered by an error that names it, and the ta
         {"checkpoint -1 {}\n", "error INVALID step: `-1` is no number"},
         {"retry-after soon\n",
          "error INVALID time: `soon` is no duration such as 250ms, 30s, 5m or 1h30m"},
+        {"retry-after 400d\n", "error INVALID time: `400d` is more than 366 days"},
         {"sing\n", "error INVALID word: `sing` is none of progress, log, checkpoint, retry-after, "
                    "lease"},
         {"\n", "error INVALID word: `` is none of progress, log, checkpoint, retry-after, lease"},
