@@ -18,6 +18,7 @@ enum {
     PATH_BYTES_MAX = 64,             /* /proc/<pid>/… */
     ENVIRONMENT_BYTES_MAX = 1 << 20, /* what is looked at of one; exec itself allows some more */
     CHILDREN_BYTES_MAX = 64 * 1024,  /* of the list of our children: thousands of them */
+    STAT_BYTES_MAX = 2048,           /* some fifty numbers and a short name */
 };
 
 void pawl_leftover_adopt(void)
@@ -38,37 +39,68 @@ void pawl_leftover_init(struct pawl_leftover *leftover, const struct pawl_fence 
 
 /* ---- Whose a process is ---- */
 
-/* Reads a file of /proc, which has no size, as far as there is room; NUL-terminated. */
-static size_t read_file(const char *path, char *bytes, size_t room)
+enum answer { NO, YES, UNKNOWN };
+
+/* Reads a file of /proc, which has no size, as far as there is room; NUL-terminated. -1 if it
+ * cannot be opened. */
+static ssize_t read_file(const char *path, char *bytes, size_t room)
 {
-    size_t len = 0;
+    ssize_t len = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
+    bytes[0] = '\0';
+    if (fd < 0) return -1;
     for (;;) {
-        ssize_t got = read(fd, bytes + len, room - 1 - len);
+        ssize_t got = read(fd, bytes + len, room - 1 - (size_t)len);
         if (got <= 0) break;
-        len += (size_t)got;
+        len += got;
     }
     (void)close(fd);
     bytes[len] = '\0';
     return len;
 }
 
-static bool is_in_environment(pid_t pid, const struct pawl_leftover *leftover)
+/* Whether a process whose environment was read as empty has none. In the middle of an execve, when
+ * the new memory is not filled yet, it only seems so: then it has no end either. */
+static enum answer has_no_environment(pid_t pid)
+{
+    enum { STATE = 3, ENVIRONMENT_START = 50, ENVIRONMENT_END = 51 }; /* fields, see proc(5) */
+    char path[PATH_BYTES_MAX];
+    char stat[STAT_BYTES_MAX];
+    int64_t start = 0;
+    int64_t end = 0;
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    if (read_file(path, stat, sizeof stat) <= 0) return YES; /* it is gone */
+    char *at = strrchr(stat, ')');                           /* the name may have spaces */
+    int field = STATE;
+    for (at = at != NULL ? at + 1 : stat; *at == ' '; field++) {
+        char *word = ++at;
+        at += strcspn(at, " \n");
+        struct pawl_str number = {word, (size_t)(at - word)};
+        if (field == STATE && (*word == 'Z' || *word == 'X')) return YES;
+        int64_t *bound = field == ENVIRONMENT_START ? &start : &end;
+        if (field != ENVIRONMENT_START && field != ENVIRONMENT_END) continue;
+        if (!pawl_int64_parse(number, 0, INT64_MAX, bound)) return UNKNOWN;
+    }
+    return end > 0 && end == start ? YES : UNKNOWN;
+}
+
+static enum answer is_in_environment(pid_t pid, const struct pawl_leftover *leftover)
 {
     char path[PATH_BYTES_MAX];
     bool has_id = false;
     bool has_epoch = false;
     char *bytes = malloc(ENVIRONMENT_BYTES_MAX);
-    if (bytes == NULL) return false; /* the lock still tells */
+    if (bytes == NULL) return UNKNOWN;
     (void)snprintf(path, sizeof path, "/proc/%ld/environ", (long)pid);
-    size_t len = read_file(path, bytes, ENVIRONMENT_BYTES_MAX);
-    for (size_t at = 0; at < len; at += strlen(bytes + at) + 1) {
+    ssize_t len = read_file(path, bytes, ENVIRONMENT_BYTES_MAX);
+    for (ssize_t at = 0; at < len; at += (ssize_t)strlen(bytes + at) + 1) {
         has_id = has_id || strcmp(bytes + at, leftover->id_variable) == 0;
         has_epoch = has_epoch || strcmp(bytes + at, leftover->epoch_variable) == 0;
     }
     free(bytes);
-    return has_id && has_epoch;
+    if (has_id && has_epoch) return YES;
+    if (len != 0) return NO; /* of others, or not ours to look at */
+    return has_no_environment(pid) == YES ? NO : UNKNOWN;
 }
 
 static bool holds_lock(pid_t pid, const struct pawl_leftover *leftover)
@@ -130,13 +162,16 @@ int32_t pawl_leftover_stop(struct pawl_leftover *leftover, const pid_t *commands
     int32_t count = 0;
     /* Orphans become children of the process's first thread, as all are that it starts. */
     (void)snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
-    if (read_file(path, children, sizeof children) == 0) return 0;
+    if (read_file(path, children, sizeof children) <= 0) return 0;
     struct pawl_str rest = pawl_str_of(children);
     pid_t pid;
     while ((pid = take_pid(&rest)) > 0) {
         if (is_command(pid, commands, command_count)) continue;
-        if (!is_in_environment(pid, leftover) && !holds_lock(pid, leftover)) continue;
+        enum answer is_ours = is_in_environment(pid, leftover);
+        if (is_ours == NO && holds_lock(pid, leftover)) is_ours = YES;
+        if (is_ours == NO) continue;
         count++;
+        if (is_ours == UNKNOWN) continue; /* the next look tells */
         /* It is our child and has not been waited for: its number can be nobody else's. */
         if (is_kill) {
             (void)kill(pid, SIGKILL);

@@ -30,8 +30,8 @@ void pawl_leftover_adopt(void);
 void pawl_leftover_init(struct pawl_leftover *leftover, const struct pawl_fence *fence,
                         int lock_fd);
 
-/* Stops all children that belong to it, and gives their number: SIGTERM to each that has not had
- * it, or SIGKILL.
+/* Stops all children that belong to it: SIGTERM to each that has not had it, or SIGKILL. Gives
+ * their number, with those of whom it cannot be said yet: look again, as long as there is one.
  *
  *   commands  the pids of commands, which are no leftovers; 0 = none */
 int32_t pawl_leftover_stop(struct pawl_leftover *leftover, const pid_t *commands,

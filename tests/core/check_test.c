@@ -490,9 +490,9 @@ TEST("resolve takes the four outcomes and no other state")
                    COMMAND(.kind = PAWL_COMMAND_RESOLVE, .ask.resolve.outcome = bad[i]));
     }
     CHECK_CODE(PAWL_INVALID, COMMAND(.kind = PAWL_COMMAND_RESOLVE,
-                                     .ask.resolve = {PAWL_TASK_COMPLETED, PAWL_STR("no json")}));
+                                     .ask.resolve = {PAWL_TASK_COMPLETED, PAWL_STR("no json"), 0}));
     CHECK_OK(COMMAND(.kind = PAWL_COMMAND_RESOLVE,
-                     .ask.resolve = {PAWL_TASK_FAILED, PAWL_STR("no json")}),
+                     .ask.resolve = {PAWL_TASK_FAILED, PAWL_STR("no json"), 0}),
              &check.err);
     pawl_arena_close(check.arena);
 }
