@@ -85,6 +85,10 @@ enum {
     /* What all claims of one step load together; those that find it spent have their turn in the next step. */
     PAWL_STEP_CLAIM_BYTES_MAX = 48 * 1024 * 1024,
 
+    /* Claims that are tried at once on a queue in which nobody knows how many tasks are ready: more follow while they
+     * find some. */
+    PAWL_PARKED_TRIED_MAX = 32,
+
     PAWL_LEASE_MS_DEFAULT = 60 * 1000,
     /* A week is longer than any renewal's failure; what needs more is no lease. */
     PAWL_LEASE_MS_MAX = 7 * 24 * 3600 * 1000,

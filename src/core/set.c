@@ -106,6 +106,14 @@ int64_t pawl_set_key(struct pawl_set *set, enum pawl_look look, struct pawl_str 
     return entry == NULL || !entry->is_loaded || entry->row == NULL ? 0 : *(const int64_t *)entry->row;
 }
 
+const void *pawl_set_known(const struct pawl_set *set, enum pawl_look look, int64_t number,
+                           struct pawl_str text)
+{
+    void **slot = pawl_map_at(&set->entries, look, number, text);
+    const struct pawl_entry *entry = slot == NULL ? NULL : *slot;
+    return entry == NULL || !entry->is_loaded ? NULL : entry->row;
+}
+
 static bool journal(struct pawl_set *set, struct pawl_entry *entry, size_t content_bytes)
 {
     struct pawl_undo *undo = pawl_arena_take(set->arena, sizeof *undo);

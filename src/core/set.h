@@ -200,8 +200,12 @@ void pawl_set_put(struct pawl_set *set, enum pawl_look look, int64_t number, str
  * is short. */
 int64_t pawl_set_key(struct pawl_set *set, enum pawl_look look, struct pawl_str text);
 
-/* As put, for what follows from rows written elsewhere (TASK_ID, QUEUE_NAME, CHECKPOINT ...): found by later
- * commands of this step, not saved itself. */
+/* The row of a look that has been loaded, or NULL; wants nothing. */
+const void *pawl_set_known(const struct pawl_set *set, enum pawl_look look, int64_t number,
+                           struct pawl_str text);
+
+/* As put, for what follows from rows written elsewhere (TASK_ID, QUEUE_NAME, CHECKPOINT ...): found
+ * by later commands of this step, not saved itself. */
 void pawl_set_know(struct pawl_set *set, enum pawl_look look, int64_t number, struct pawl_str text,
                    void *row);
 void pawl_set_know_after(struct pawl_set *set, enum pawl_look look, int64_t number, int64_t after,

@@ -46,6 +46,14 @@ uint64_t pawl_step_random(struct pawl_step *step)
     return z ^ (z >> 31);
 }
 
+void pawl_step_offer(struct pawl_step *step, int64_t queue, bool is_many)
+{
+    struct pawl_ready *ready = pawl_step_take(step, sizeof *ready);
+    if (ready == NULL) return;
+    *ready = (struct pawl_ready){queue, is_many};
+    if (!pawl_append_add(&step->ready, step->set.arena, ready)) step->set.is_full = true;
+}
+
 int64_t pawl_step_key(struct pawl_step *step)
 {
     return step->next_key++;
@@ -98,7 +106,7 @@ enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *com
     if (is_full || is_short) pawl_set_undo(&step->set, &mark);
     if (is_full || is_short || code != PAWL_OK) {
         step->random[0] = before.random[0]; /* the next run makes the same ids */
-        step->made_ready = before.made_ready;
+        step->ready.count = before.ready.count;
         step->claim_bytes_left = before.claim_bytes_left;
         step->caused.count = before.caused.count;
         if (is_full || is_short) step->next_key = before.next_key;

@@ -6,6 +6,11 @@
 #include "core/command.h"
 #include "core/set.h"
 
+struct pawl_ready {
+    int64_t queue;
+    bool is_many; /* a paused queue goes on: any number may be ready; else it is one task */
+};
+
 struct pawl_step {
     int64_t now_ms;          /* read once, after the write lock is held */
     int64_t wall_offset_ms;  /* the wall clock minus now, for calendar times only */
@@ -19,8 +24,8 @@ struct pawl_step {
     int32_t ready_limit;     /* rows to read of each asked queue: what all claims of the step may take */
     struct pawl_set set;
     struct pawl_append caused; /* int64_t: continuations made, in order; the engine runs them to the end */
-    bool made_ready;         /* some task became ready: parked claims have to be looked at */
-    bool was_cut;            /* a claim went away empty though a queue may hold more: run it again */
+    struct pawl_append ready;  /* struct pawl_ready: where waiting claims have to be looked at */
+    bool was_cut;              /* a claim went away empty though a queue may hold more: run it again */
 };
 
 enum pawl_verdict {
@@ -31,6 +36,9 @@ enum pawl_verdict {
 /* Runs one command. On PAWL_NEED, and when its code is an error, it has left no change behind, but for a
  * late result kept beside a LEASE_LOST. */
 enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *command);
+
+/* Notes that there is something for claims. */
+void pawl_step_offer(struct pawl_step *step, int64_t queue, bool is_many);
 
 /* Row keys and chance, for the rules. */
 int64_t pawl_step_key(struct pawl_step *step);

@@ -2,6 +2,7 @@
  * and sleeps without touching the database when there is not. */
 #include "engine/engine.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/str.h"
 #include "core/limits.h"
@@ -49,13 +50,39 @@ void pawl_request_init(struct pawl_request *request, enum pawl_command_kind kind
     request->command.kind = kind;
 }
 
-void pawl_request_answer(struct pawl_request *request, enum pawl_code code, const struct pawl_error *err)
+/* From here on nothing of the engine points to the request. */
+static void end_request(struct pawl *pawl, struct pawl_request *request)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    request->is_over = true;
+    for (struct pawl_request **at = &pawl->cancelled; *at != NULL; at = &(*at)->next_cancelled) {
+        if (*at != request) continue;
+        *at = request->next_cancelled;
+        break;
+    }
+    (void)pthread_mutex_unlock(&pawl->lock);
+}
+
+void pawl_request_answer(struct pawl *pawl, struct pawl_request *request, enum pawl_code code,
+                         const struct pawl_error *err)
 {
     struct pawl_error told = *err;
+    pawl_assert(request->waiting == NULL);
     request->command.code = code;
     request->command.err = told;
     request->is_answered = true;
-    (void)sem_post(&request->answered); /* cannot overflow: posted once */
+    if (request->on_answer == NULL) {
+        (void)sem_post(&request->answered); /* cannot overflow: posted once */
+        return;
+    }
+    request->command.err.code = code;
+    /* nothing was written to the caller's arena, and nothing has failed there */
+    if (code != PAWL_OK && request->command.keep != NULL) {
+        pawl_arena_rewind(request->command.keep, request->keep_mark);
+    }
+    end_request(pawl, request);
+    request->on_answer(request);
+    pawl_engine_leave(pawl);
 }
 
 /* ---- Waiting ---- */
@@ -82,22 +109,13 @@ static bool has_own_work(const struct pawl *pawl)
 static int64_t wake_at(const struct pawl *pawl)
 {
     int64_t at = pawl->has_timers ? pawl->next_due_boot_ms : INT64_MAX;
-    bool serves = pawl->is_parked_worth && pawl->parked.count > 0;
-    if (has_own_work(pawl) || serves) at = 0;
+    if (has_own_work(pawl) || pawl_parked_is_roused(pawl->parked)) at = 0;
     if (at < pawl->no_step_until_boot_ms) at = pawl->no_step_until_boot_ms;
-    for (const struct pawl_request *r = pawl->parked.first; r != NULL; r = r->next) {
-        at = earlier(at, r->until_boot_ms);
-    }
+    at = earlier(at, pawl_parked_until(pawl->parked));
     for (const struct pawl_request *r = pawl->going_on.first; r != NULL; r = r->next) {
         at = earlier(at, r->until_boot_ms);
     }
     return at;
-}
-
-static bool is_waited_out(const struct pawl_request *request, int64_t now_boot_ms)
-{
-    bool gives_up = request->gives_up != NULL && atomic_load(request->gives_up);
-    return gives_up || request->until_boot_ms <= now_boot_ms;
 }
 
 bool pawl_engine_may_wait(struct pawl *pawl)
@@ -127,28 +145,47 @@ void pawl_stop_waiting(struct pawl *pawl)
     pawl_engine_wake(pawl);
 }
 
-/* Claims that have waited long enough, and callers whose continuations take too long. */
+/* Callers whose continuations take too long. */
+static void let_go_on(struct pawl *pawl, int64_t now_boot_ms)
+{
+    struct pawl_requests still = {0};
+    for (struct pawl_request *request; (request = pawl_requests_take(&pawl->going_on)) != NULL;) {
+        if (request->until_boot_ms > now_boot_ms) {
+            pawl_requests_add(&still, request);
+            continue;
+        }
+        for (size_t c = 0; c < pawl->caused_count; c++) {
+            if (pawl->caused[c].origin == request) pawl->caused[c].origin = NULL;
+        }
+        request->command.continuing = true;
+        pawl_request_answer(pawl, request, request->command.code, &request->command.err);
+    }
+    pawl->going_on = still;
+}
+
+static void take_cancelled(struct pawl *pawl, struct pawl_requests *list)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    struct pawl_request *request = pawl->cancelled;
+    pawl->cancelled = NULL;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    for (; request != NULL; request = request->next_cancelled) {
+        if (!pawl_parked_holds(request)) continue; /* it is on its way to a step, and answered after it */
+        pawl_parked_remove(pawl->parked, request);
+        pawl_requests_add(list, request);
+    }
+}
+
 static void answer_waited_out(struct pawl *pawl)
 {
-    struct pawl_requests *lists[] = {&pawl->parked, &pawl->going_on};
-    int64_t now = boot_now(pawl);
-    bool may_wait = pawl_engine_may_wait(pawl);
-    for (size_t i = 0; i < 2; i++) {
-        struct pawl_requests still = {0};
-        for (struct pawl_request *request; (request = pawl_requests_take(lists[i])) != NULL;) {
-            bool is_parked = lists[i] == &pawl->parked;
-            if (!is_waited_out(request, now) && (may_wait || !is_parked)) {
-                pawl_requests_add(&still, request);
-                continue;
-            }
-            for (size_t c = 0; c < pawl->caused_count; c++) {
-                if (pawl->caused[c].origin == request) pawl->caused[c].origin = NULL;
-            }
-            request->command.continuing = !is_parked;
-            pawl_request_answer(request, request->command.code, &request->command.err);
-        }
-        *lists[i] = still;
+    struct pawl_requests over = {0};
+    int64_t now_boot_ms = boot_now(pawl);
+    take_cancelled(pawl, &over);
+    pawl_parked_take_waited_out(pawl->parked, now_boot_ms, !pawl_engine_may_wait(pawl), &over);
+    for (struct pawl_request *request; (request = pawl_requests_take(&over)) != NULL;) {
+        pawl_request_answer(pawl, request, request->command.code, &request->command.err);
     }
+    let_go_on(pawl, now_boot_ms);
 }
 
 static void arm_timer(const struct pawl *pawl, int64_t at_boot_ms)
@@ -187,8 +224,10 @@ static bool sleep_until(struct pawl *pawl, int64_t at_boot_ms)
         {.fd = pawl->wall_fd, .events = POLLIN},
     };
     arm_timer(pawl, at_boot_ms);
-    bool looks_anyway = (pawl->turn == NULL || bell < 0) && (pawl->parked.count > 0 || pawl->has_timers);
-    int got = poll(waits, sizeof waits / sizeof *waits, looks_anyway ? PAWL_ENGINE_LOOK_EVERY_MS : -1);
+    bool looks_anyway = (pawl->turn == NULL || bell < 0) &&
+                        (pawl_parked_count(pawl->parked) > 0 || pawl->has_timers);
+    int got =
+        poll(waits, sizeof waits / sizeof *waits, looks_anyway ? PAWL_ENGINE_LOOK_EVERY_MS : -1);
     uint64_t count;
     if (waits[0].revents != 0) (void)!read(pawl->wake_fd, &count, sizeof count);
     if (waits[1].revents != 0) (void)!read(pawl->timer_fd, &count, sizeof count);
@@ -279,13 +318,16 @@ static void bell_rang(struct pawl *pawl)
 
 static void drain_on_stop(struct pawl *pawl)
 {
-    static const struct pawl_error closing = {.code = PAWL_BUSY, .text = "the handle is being closed"};
-    struct pawl_requests *lists[] = {&pawl->backlog, &pawl->parked, &pawl->going_on};
+    static const struct pawl_error closing = {.code = PAWL_BUSY,
+                                              .text = "the handle is being closed"};
+    struct pawl_requests parked = {0};
+    pawl_parked_take_waited_out(pawl->parked, INT64_MAX - 1, true, &parked);
+    struct pawl_requests *lists[] = {&pawl->backlog, &parked, &pawl->going_on};
     for (size_t i = 0; i < 3; i++) {
         for (struct pawl_request *request; (request = pawl_requests_take(lists[i])) != NULL;) {
             bool is_committed = lists[i] == &pawl->going_on;
             request->command.continuing = is_committed;
-            pawl_request_answer(request, is_committed ? PAWL_OK : PAWL_BUSY, &closing);
+            pawl_request_answer(pawl, request, is_committed ? PAWL_OK : PAWL_BUSY, &closing);
         }
     }
     (void)pthread_mutex_lock(&pawl->lock);
@@ -293,7 +335,7 @@ static void drain_on_stop(struct pawl *pawl)
     pawl->incoming = (struct pawl_requests){0};
     (void)pthread_mutex_unlock(&pawl->lock);
     for (struct pawl_request *request; (request = pawl_requests_take(&rest)) != NULL;) {
-        pawl_request_answer(request, PAWL_BUSY, &closing);
+        pawl_request_answer(pawl, request, PAWL_BUSY, &closing);
     }
 }
 
@@ -305,7 +347,7 @@ static void *engine_thread(void *argument)
         bool may_try = now >= pawl->no_step_until_boot_ms;
         bool is_due = may_try && pawl->has_timers && pawl->next_due_boot_ms <= now;
         bool has_own = may_try && has_own_work(pawl);
-        bool is_worth = may_try && pawl->is_parked_worth && pawl->parked.count > 0;
+        bool is_worth = may_try && pawl_parked_is_roused(pawl->parked);
         bool is_stopping;
         bool sleeps;
         struct pawl_requests list =
@@ -323,17 +365,22 @@ static void *engine_thread(void *argument)
             (void)pthread_mutex_unlock(&pawl->lock);
             if (rang) {
                 bell_rang(pawl);
-                if (pawl->has_timers || pawl->parked.count > 0) {
-                    pawl_engine_look(pawl, &pawl->is_parked_worth);
+                if (pawl->has_timers || pawl_parked_count(pawl->parked) > 0) {
+                    bool is_worth_a_step;
+                    pawl_engine_look(pawl, &is_worth_a_step);
+                    if (is_worth_a_step) pawl_parked_rouse_all(pawl->parked);
                 }
             }
         } else if (list.count > 0 || has_own || is_worth) {
-            pawl_engine_step(pawl, &list, is_worth);
+            pawl_engine_step(pawl, &list);
         } else {
             /* a timer has fired: it may be early, or somebody else was faster; a plain read tells */
             bool is_worth_a_step;
             pawl_engine_look(pawl, &is_worth_a_step);
-            if (is_worth_a_step) pawl_engine_step(pawl, &list, true);
+            if (is_worth_a_step) {
+                pawl_parked_rouse_all(pawl->parked);
+                pawl_engine_step(pawl, &list);
+            }
         }
         answer_waited_out(pawl);
     }
@@ -346,7 +393,7 @@ static void *engine_thread(void *argument)
 void pawl_engine_add(struct pawl *pawl, struct pawl_request *request)
 {
     if (request->command.keep != NULL) request->keep_mark = pawl_arena_mark(request->command.keep);
-    (void)sem_init(&request->answered, 0, 0);
+    if (request->on_answer == NULL) (void)sem_init(&request->answered, 0, 0);
     request->asked_boot_ms = boot_now(pawl);
     pawl_requests_add(&pawl->incoming, request);
 }
@@ -364,8 +411,35 @@ static bool hand_over(struct pawl *pawl, struct pawl_request *request)
     return is_open;
 }
 
-/* A driven host has one thread: it does not wait for continuations that the store does not let go on. They are
- * rows, and whoever steps next goes on with them. */
+enum pawl_code pawl_engine_hand(struct pawl *pawl, struct pawl_request *request,
+                                struct pawl_error *err)
+{
+    pawl_assert(request->on_answer != NULL && !pawl->is_driven);
+    enum pawl_code code = pawl_engine_enter(pawl, err); /* until it is answered */
+    if (code != PAWL_OK) return code;
+    if (hand_over(pawl, request)) return PAWL_OK;
+    pawl_engine_leave(pawl);
+    return pawl_error_set(err, PAWL_BUSY, "the handle is being closed");
+}
+
+void pawl_engine_cancel(struct pawl *pawl, struct pawl_request *request)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    bool is_new = !request->is_over && !atomic_load(&request->is_cancelled);
+    if (is_new) {
+        atomic_store(&request->is_cancelled, true);
+        request->next_cancelled = pawl->cancelled;
+        pawl->cancelled = request;
+    }
+    bool must_wake = is_new && pawl->is_sleeping;
+    if (must_wake) pawl->is_sleeping = false;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    uint64_t one = 1;
+    if (must_wake) (void)!write(pawl->wake_fd, &one, sizeof one);
+}
+
+/* A driven host has one thread: it does not wait for continuations that the store does not let go
+ * on. They are rows, and whoever steps next goes on with them. */
 static void let_go(struct pawl *pawl)
 {
     int64_t now = boot_now(pawl);
@@ -385,7 +459,7 @@ static void run_driven(struct pawl *pawl)
     } else {
         fill(&list, &bytes, &pawl->incoming);
     }
-    pawl_engine_step(pawl, &list, false);
+    pawl_engine_step(pawl, &list);
     let_go(pawl);
 }
 
@@ -567,8 +641,10 @@ static enum pawl_code open_parts(struct pawl *pawl, const struct pawl_options *o
         code = pawl_turn_open(&pawl->turn, pawl_store_path(pawl->store), !pawl->is_driven, pawl->has_timers,
                               err);
     }
+    if (code == PAWL_OK) code = name_locks(pawl, err);
     if (code == PAWL_OK) {
-        code = name_locks(pawl, err);
+        pawl->parked = pawl_parked_open();
+        if (pawl->parked == NULL) code = pawl_error_set(err, PAWL_NO_MEMORY, "no memory to open a store");
     }
     if (code == PAWL_OK) {
         pawl->proof = pawl_proof_open(&pawl->locks);
@@ -681,6 +757,7 @@ void pawl_close(struct pawl *pawl)
     pawl_proof_close(pawl->proof);
     pawl_careful_close(pawl->careful);
     pawl_store_close(pawl->store);
+    pawl_parked_close(pawl->parked);
     pawl_arena_close(pawl->arena);
     if (pawl->wake_fd >= 0) (void)close(pawl->wake_fd);
     if (pawl->timer_fd >= 0) (void)close(pawl->timer_fd);

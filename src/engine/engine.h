@@ -13,6 +13,7 @@
 #include "core/command.h"
 #include "engine/careful.h"
 #include "engine/env.h"
+#include "engine/parked.h"
 #include "engine/proof.h"
 #include "engine/turn.h"
 #include "store/read.h"
@@ -22,32 +23,33 @@
 #include <semaphore.h>
 #include <sys/types.h>
 
-/* One command on its way. Lives on the stack of its caller, who waits; linked into one list at a time. */
+struct pawl_waiting; /* parked.c */
+
+/* One command on its way, linked into one list at a time. It lives on the stack of its caller, who
+ * waits; or it has on_answer, and is the engine's until that is called. */
 struct pawl_request {
     struct pawl_command command;
     struct pawl_request *next;
-    struct pawl_arena_mark keep_mark;  /* answers start here; what an undone run left is given back */
-    sem_t answered;                    /* threads only */
+    struct pawl_arena_mark keep_mark; /* answers start here; what an undone run left is given back */
+    sem_t answered;                   /* threads only */
+    void (*on_answer)(struct pawl_request *request); /* on the engine's thread, outside its locks; or NULL */
+    void *on_answer_self;
     bool is_answered;
-    bool is_done;                      /* its rule has run to the end in the open transaction */
-    bool is_parked;                    /* a CLAIM that waits for something to become ready */
-    int64_t wait_ms;                   /* a CLAIM that finds nothing waits so long */
-    const _Atomic bool *gives_up;      /* and no longer once this is true; may be NULL */
-    int64_t asked_boot_ms;             /* when it was handed over */
-    int64_t until_boot_ms;             /* parked: when it is answered empty; going on: when it is let go */
-    int32_t continuations;             /* still running on its behalf */
-    bool *continuing;                  /* the caller's, told whether some were left; may be NULL */
-    int64_t own_continuation;          /* of the engine's own CONTINUE: its key */
+    bool is_done;                 /* its rule has run to the end in the open transaction */
+    bool is_parked;               /* a CLAIM that waits for something to become ready, or has */
+    struct pawl_waiting *waiting; /* its places among the parked; NULL = it is not there */
+    uint64_t parked_order;        /* 0 = it has never been there */
+    int64_t wait_ms;              /* a CLAIM that finds nothing waits so long */
+    const _Atomic bool *gives_up; /* and no longer once this is true; may be NULL */
+    _Atomic bool is_cancelled;    /* pawl_engine_cancel; written under the handle's lock */
+    bool is_over; /* answered: there is nothing to cancel; under the handle's lock */
+    struct pawl_request *next_cancelled;
+    int64_t asked_boot_ms;    /* when it was handed over */
+    int64_t until_boot_ms;    /* parked: when it is answered empty; going on: when it is let go */
+    int32_t continuations;    /* still running on its behalf */
+    bool *continuing;         /* the caller's, told whether some were left; may be NULL */
+    int64_t own_continuation; /* of the engine's own CONTINUE: its key */
 };
-
-struct pawl_requests { /* a list, oldest first */
-    struct pawl_request *first;
-    struct pawl_request *last;
-    size_t count;
-};
-
-void pawl_requests_add(struct pawl_requests *list, struct pawl_request *request);
-struct pawl_request *pawl_requests_take(struct pawl_requests *list);
 
 /* A continuation that this handle caused and therefore sees through. */
 struct pawl_caused {
@@ -79,7 +81,8 @@ struct pawl {
     pthread_cond_t changed;        /* something was committed, here or elsewhere */
     uint64_t change_count;
     struct pawl_requests incoming;
-    bool is_sleeping;              /* the engine has to be woken by wake_fd */
+    struct pawl_request *cancelled; /* not seen to yet; newest first */
+    bool is_sleeping;               /* the engine has to be woken by wake_fd */
     bool is_stopping;
     bool waits_no_more;            /* pawl_stop_waiting */
     int32_t call_count;            /* public calls under way: closing waits for them to leave */
@@ -98,7 +101,7 @@ struct pawl {
     struct pawl_careful *careful;  /* NULL in a world of tests */
     struct pawl_arena *arena;      /* the step's */
     struct pawl_requests backlog;  /* first in the next step */
-    struct pawl_requests parked;   /* claims that found nothing and wait */
+    struct pawl_parked *parked;    /* claims that found nothing and wait */
     struct pawl_requests going_on; /* answered when their continuations are through */
     struct pawl_caused *caused;    /* owned array */
     size_t caused_count;
@@ -112,11 +115,10 @@ struct pawl {
     int64_t retain_pass_at_ms;     /* when it began */
     bool has_passed_over;          /* it met what stays for now */
     bool has_none_finished;        /* nothing had ended when it was looked at */
-    bool is_parked_worth;          /* the bell has rung: parked claims have to be looked at */
-    bool is_dying;                 /* careful.h: processes die of own work: it goes alone, marked before
-                                      it is tried */
-    bool is_careful;               /* own work has failed: it goes alone, one piece a step */
-    size_t own_skip;               /* careful: pieces passed over because they fail */
+    bool is_dying;   /* careful.h: processes die of own work: it goes alone, marked before
+                        it is tried */
+    bool is_careful; /* own work has failed: it goes alone, one piece a step */
+    size_t own_skip; /* careful: pieces passed over because they fail */
 
     struct pawl_listening *listening; /* NULL without listeners */
     void (*on_completed)(void *self, struct pawl_str title, struct pawl_str result_start);
@@ -130,6 +132,19 @@ struct pawl {
 /* Hands a checked command over and waits for its answer: its code, with *err filled. */
 enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err);
 
+/* Hands a checked command with on_answer over and returns at once. It is answered once, on the
+ * engine's thread; the request and all it points to stay as they are until then. When the code is
+ * an error its answers have left nothing in the keep arena.
+ *
+ *   fails  PAWL_BUSY  the handle is being closed: there will be no answer */
+enum pawl_code pawl_engine_hand(struct pawl *pawl, struct pawl_request *request,
+                                struct pawl_error *err) PAWL_MUST_USE;
+
+/* Nobody waits for a handed claim any more: it is granted nothing from now on, and answered soon,
+ * empty. Called before its answer has been taken note of, by the thread that does. Other commands
+ * are done all the same. */
+void pawl_engine_cancel(struct pawl *pawl, struct pawl_request *request);
+
 /* Around all that a public call does with the handle, so that it is not closed under it.
  *
  *   fails  PAWL_BUSY  the handle is being closed; then there is nothing to leave */
@@ -142,12 +157,14 @@ void pawl_engine_add(struct pawl *pawl, struct pawl_request *request);
 /* Prepares a request whose command is filled but for its answer. */
 void pawl_request_init(struct pawl_request *request, enum pawl_command_kind kind);
 
-/* One transaction for these requests (all taken from `list`) and what is due: see transact.c. What could not
- * be done in this step is put into the backlog; all others are answered or parked. */
-void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_parked);
+/* One transaction for these requests (all taken from `list`), what is due and the roused claims:
+ * see transact.c. What could not be done in this step is put into the backlog; all others are
+ * answered or parked. */
+void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list);
 
 /* Sets code and sentence, and wakes the caller. The request is gone for the engine after that. */
-void pawl_request_answer(struct pawl_request *request, enum pawl_code code, const struct pawl_error *err);
+void pawl_request_answer(struct pawl *pawl, struct pawl_request *request, enum pawl_code code,
+                         const struct pawl_error *err);
 
 /* Writes a line of the log for each event of a committed step. */
 void pawl_engine_log(const struct pawl_log *log, const struct pawl_append *events,

@@ -18,6 +18,7 @@
 #include "core/task/queue.h"
 #include "engine/listen.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,8 +55,7 @@ struct transaction {
     enum pawl_code aside_code; /* of setting a deadly row aside */
     struct pawl_error aside_err;
     bool with_parked;
-    bool had_company;  /* own work or parked claims did come along */
-    bool was_ready_late; /* something became ready while claims were being served */
+    bool had_company;      /* own work or parked claims did come along */
     int64_t began_boot_ms; /* before the step's now was read */
 };
 
@@ -307,6 +307,12 @@ static void note_caused(struct transaction *t, struct pawl_request *request, siz
     }
 }
 
+/* A claim that nobody waits for: what it was granted would only be lost for a while. */
+static bool is_abandoned(const struct pawl_request *request)
+{
+    return request->command.kind == PAWL_COMMAND_CLAIM && atomic_load(&request->is_cancelled);
+}
+
 static bool run_one(struct transaction *t, struct pawl_request *request)
 {
     size_t caused = t->step.caused.count;
@@ -317,7 +323,11 @@ static bool run_one(struct transaction *t, struct pawl_request *request)
         request->command.ask.acknowledge.position = pawl_event_id_position(
             t->head.store_id, request->command.ask.acknowledge.event_id);
     }
-    if (pawl_step_run(&t->step, &request->command) == PAWL_NEED) return false;
+    if (is_abandoned(request)) {
+        request->command.code = PAWL_OK; /* with no grant */
+    } else if (pawl_step_run(&t->step, &request->command) == PAWL_NEED) {
+        return false;
+    }
     note_caused(t, request, caused);
     request->is_done = true;
     return true;
@@ -456,7 +466,23 @@ static enum pawl_code begin(struct transaction *t, struct pawl_error *err)
     return PAWL_OK;
 }
 
-static enum pawl_code run_transaction(struct transaction *t, bool is_last_chance, struct pawl_error *err)
+/* Waiting claims come before the step's own: they have waited longest. */
+static void take_parked(struct transaction *t)
+{
+    struct pawl_parked *parked = t->pawl->parked;
+    struct pawl_requests claims = {0};
+    pawl_parked_rouse(parked, &t->step);
+    pawl_parked_take(parked, &claims, PAWL_STEP_COMMANDS_MAX);
+    if (claims.count == 0) return;
+    t->had_company = true;
+    for (struct pawl_request *claim; (claim = pawl_requests_take(&t->claims)) != NULL;) {
+        pawl_requests_add(&claims, claim);
+    }
+    t->claims = claims;
+}
+
+static enum pawl_code run_transaction(struct transaction *t, bool is_last_chance,
+                                      struct pawl_error *err)
 {
     struct pawl *pawl = t->pawl;
     enum pawl_code code = begin(t, err);
@@ -464,25 +490,11 @@ static enum pawl_code run_transaction(struct transaction *t, bool is_last_chance
     code = schedule_own(t, err);
     if (code == PAWL_OK) code = run_half(t, &t->work, is_last_chance, err);
     if (code == PAWL_OK) code = pawl_store_save(pawl->store, &t->step.set, err);
-    if (code == PAWL_OK && t->with_parked && pawl->parked.count > 0 &&
-        (pawl->is_parked_worth || t->step.made_ready)) {
-        t->had_company = true;
-        pawl->is_parked_worth = false;
-        /* they have waited longest */
-        struct pawl_requests claims = pawl->parked;
-        pawl->parked = (struct pawl_requests){0};
-        for (struct pawl_request *claim; (claim = pawl_requests_take(&t->claims)) != NULL;) {
-            pawl_requests_add(&claims, claim);
-        }
-        t->claims = claims;
-    }
+    if (code == PAWL_OK && t->with_parked) take_parked(t);
     if (code == PAWL_OK && t->claims.count > 0) {
         t->step.ready_limit = wanted_by(&t->claims);
         t->step.claim_bytes_left = PAWL_STEP_CLAIM_BYTES_MAX;
-        t->step.made_ready = false;
         code = run_half(t, &t->claims, is_last_chance, err);
-        /* own work that took more rounds than the first half has: too late for claims that went before it */
-        t->was_ready_late = t->step.made_ready;
         if (code == PAWL_OK) code = pawl_store_save(pawl->store, &t->step.set, err);
     }
     bool has_ears = pawl->listening != NULL || pawl->log.write != NULL;
@@ -574,8 +586,9 @@ static void settle_continuations(struct transaction *t)
 }
 
 /* An answer that may go out now, or has to wait for something. */
-static void answer_or_keep(struct pawl *pawl, struct pawl_request *request)
+static void answer_or_keep(struct transaction *t, struct pawl_request *request)
 {
+    struct pawl *pawl = t->pawl;
     if (found_nothing(request)) {
         request->command.out.claimed->next_at_ms =
             pawl->next_due_at_ms == INT64_MAX ? 0 : pawl->next_due_at_ms;
@@ -584,8 +597,8 @@ static void answer_or_keep(struct pawl *pawl, struct pawl_request *request)
                 request->until_boot_ms = pawl->env->boot_ms(pawl->env->self) + request->wait_ms;
             }
             request->is_parked = true;
-            pawl_requests_add(&pawl->parked, request);
-            return;
+            bool is_awaited = !atomic_load(&request->is_cancelled);
+            if (is_awaited && pawl_parked_put(pawl->parked, request, &t->step.set)) return;
         }
     }
     if (request->continuations > 0) {
@@ -593,7 +606,7 @@ static void answer_or_keep(struct pawl *pawl, struct pawl_request *request)
         pawl_requests_add(&pawl->going_on, request);
         return;
     }
-    pawl_request_answer(request, request->command.code, &request->command.err);
+    pawl_request_answer(pawl, request, request->command.code, &request->command.err);
 }
 
 static void answer_gone_on(struct pawl *pawl)
@@ -603,7 +616,7 @@ static void answer_gone_on(struct pawl *pawl)
         if (request->continuations > 0) {
             pawl_requests_add(&still, request);
         } else {
-            pawl_request_answer(request, request->command.code, &request->command.err);
+            pawl_request_answer(pawl, request, request->command.code, &request->command.err);
         }
     }
     pawl->going_on = still;
@@ -660,19 +673,9 @@ static void look_ahead(struct pawl *pawl)
 void pawl_engine_look(struct pawl *pawl, bool *is_worth_a_step)
 {
     struct pawl_str queues[PAWL_CLAIM_QUEUES_MAX];
-    size_t count = 0;
-    bool is_ready = false;
     look_ahead(pawl);
-    for (struct pawl_request *claim = pawl->parked.first; claim != NULL; claim = claim->next) {
-        size_t name_count;
-        const struct pawl_str *names = pawl_claim_queues(claim->command.ask.claim.ask, &name_count);
-        if (count + name_count > PAWL_CLAIM_QUEUES_MAX) {
-            is_ready = true; /* too many to ask about: the step finds out */
-            break;
-        }
-        memcpy(&queues[count], names, name_count * sizeof *names);
-        count += name_count;
-    }
+    size_t count = pawl_parked_queues(pawl->parked, queues, PAWL_CLAIM_QUEUES_MAX);
+    bool is_ready = count > PAWL_CLAIM_QUEUES_MAX; /* too many to ask about: the step finds out */
     if (!is_ready && count > 0 &&
         pawl_store_has_ready(pawl->store, queues, count, &is_ready, NULL) != PAWL_OK) {
         is_ready = true;
@@ -742,7 +745,7 @@ static void finish(struct transaction *t)
         if (t->step.was_cut && found_nothing(request)) {
             pawl_requests_add(&pawl->backlog, request); /* others were served first: once more */
         } else {
-            answer_or_keep(pawl, request);
+            answer_or_keep(t, request);
         }
     }
     answer_gone_on(pawl);
@@ -752,8 +755,7 @@ static void finish(struct transaction *t)
     for (struct pawl_request *request; (request = pawl_requests_take(&t->claims)) != NULL;) {
         pawl_requests_add(&pawl->backlog, request);
     }
-    bool left_waiting = t->was_ready_late || (t->step.made_ready && !t->with_parked);
-    if (left_waiting && pawl->parked.count > 0) pawl->is_parked_worth = true;
+    pawl_parked_rouse(pawl->parked, &t->step); /* too late for the claims of this step */
 }
 
 /* Somebody has waited for it, and the next step with him. The turn is not counted: that was another's step. */
@@ -770,10 +772,11 @@ static void log_if_slow(const struct transaction *t, int64_t began_boot_ms)
 
 /* ---- The step ---- */
 
-static void answer_all(struct pawl_requests *list, enum pawl_code code, const struct pawl_error *err)
+static void answer_all(struct pawl *pawl, struct pawl_requests *list, enum pawl_code code,
+                       const struct pawl_error *err)
 {
     for (struct pawl_request *request; (request = pawl_requests_take(list)) != NULL;) {
-        pawl_request_answer(request, code, err);
+        pawl_request_answer(pawl, request, code, err);
     }
 }
 
@@ -787,10 +790,11 @@ static struct pawl_requests take_back(struct transaction *t, enum pawl_code code
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         for (struct pawl_request *request; (request = pawl_requests_take(lists[i])) != NULL;) {
             request->is_done = false;
-            bool may_repeat = request->is_parked &&
-                              (code != PAWL_UNKNOWN_OUTCOME ||
-                               request->command.ask.claim.ask->request_id.len > 0);
-            pawl_requests_add(may_repeat ? &t->pawl->parked : &all, request);
+            bool may_repeat =
+                request->is_parked && (code != PAWL_UNKNOWN_OUTCOME ||
+                                       request->command.ask.claim.ask->request_id.len > 0);
+            if (may_repeat && pawl_parked_put_back(t->pawl->parked, request)) continue;
+            pawl_requests_add(&all, request);
         }
     }
     return all;
@@ -808,7 +812,7 @@ static void sort_halves(struct transaction *t, struct pawl_requests *list)
 static void hear_bell(struct pawl *pawl)
 {
     pawl->next_due_at_ms = 0;
-    pawl->is_parked_worth = pawl->parked.count > 0;
+    pawl_parked_rouse_all(pawl->parked);
     (void)pthread_mutex_lock(&pawl->lock);
     pawl->change_count++;
     (void)pthread_cond_broadcast(&pawl->changed);
@@ -867,7 +871,6 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, st
         finish(&t);
     } else {
         *list = take_back(&t, code);
-        pawl->is_parked_worth = pawl->parked.count > 0;
         /* what it has armed may be committed all the same; what others had armed was not read */
         if (code == PAWL_UNKNOWN_OUTCOME) pawl->next_due_at_ms = 0;
         if (pawl->next_due_at_ms == 0) pawl->next_due_boot_ms = pawl->env->boot_ms(pawl->env->self);
@@ -898,13 +901,21 @@ static void run_one_by_one(struct pawl *pawl, struct pawl_requests *list)
         request->is_parked = false;
         pawl_requests_add(&alone, request);
         enum pawl_code code = try_races(pawl, &alone, &none_else, &err);
-        if (code != PAWL_OK) answer_all(&alone, code, &err);
+        if (code != PAWL_OK) answer_all(pawl, &alone, code, &err);
     }
 }
 
-/* The engine's own work has failed: nobody to tell but the log. When the world is at fault it has patience.
- * Else, from now on, own work goes alone, one piece a step; a piece that fails is passed over, so that the
- * others are on time. */
+/* Those that were in it are roused again. */
+static void run_roused_one_by_one(struct pawl *pawl)
+{
+    struct pawl_requests claims = {0};
+    pawl_parked_take(pawl->parked, &claims, PAWL_STEP_COMMANDS_MAX);
+    run_one_by_one(pawl, &claims);
+}
+
+/* The engine's own work has failed: nobody to tell but the log. When the world is at fault it has
+ * patience. Else, from now on, own work goes alone, one piece a step; a piece that fails is passed
+ * over, so that the others are on time. */
 static void own_work_failed(struct pawl *pawl, const struct company *company, enum pawl_code code,
                             const struct pawl_error *err)
 {
@@ -941,11 +952,11 @@ static void serve_parked(struct pawl *pawl)
     struct pawl_requests nobody = {0};
     struct company company = {.with_parked = true};
     struct pawl_error err = {0};
-    if (pawl->parked.count == 0 || !pawl->is_parked_worth) return;
+    if (!pawl_parked_is_roused(pawl->parked)) return;
     enum pawl_code code = try_races(pawl, &nobody, &company, &err);
-    answer_all(&nobody, code, &err); /* after an unknown outcome */
+    answer_all(pawl, &nobody, code, &err); /* after an unknown outcome */
     if (code != PAWL_OK && code != PAWL_BUSY && code != PAWL_UNKNOWN_OUTCOME) {
-        run_one_by_one(pawl, &pawl->parked);
+        run_roused_one_by_one(pawl);
     }
 }
 
@@ -969,10 +980,10 @@ static void callers_failed(struct pawl *pawl, struct pawl_requests *list, const 
 {
     bool is_answer = code == PAWL_BUSY || code == PAWL_UNKNOWN_OUTCOME || (list->count == 1 && !company->came);
     if (is_answer) {
-        answer_all(list, code, err);
+        answer_all(pawl, list, code, err);
     } else {
         run_one_by_one(pawl, list);
-        run_one_by_one(pawl, &pawl->parked);
+        run_roused_one_by_one(pawl);
     }
 }
 
@@ -994,9 +1005,8 @@ static bool is_own_due(const struct pawl *pawl)
     return (is_due || found > 0 || pawl->caused_count > 0) && now_boot_ms >= pawl->no_step_until_boot_ms;
 }
 
-void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list, bool with_parked)
+void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list)
 {
-    if (with_parked) pawl->is_parked_worth = pawl->parked.count > 0;
     if (pawl->is_careful || pawl->is_dying) {
         bool has_callers = list->count > 0;
         if (has_callers) {

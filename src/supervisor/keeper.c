@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "supervisor/clock.h"
-#include "supervisor/heap.h"
+#include "base/heap.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -13,7 +13,7 @@
 
 #include "engine/engine.h"
 #include "supervisor/claimer.h"
-#include "supervisor/heap.h"
+#include "base/heap.h"
 #include "supervisor/keeper.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* The arithmetic of leases that are kept, and the heap of deadlines. */
-#include "supervisor/heap.h"
+#include "base/heap.h"
 #include "supervisor/keeper.h"
 #include "test.h"
 

@@ -53,6 +53,6 @@ enum pawl_code pawl_rule_queue_set(struct pawl_step *step, struct pawl_command *
     if (ask->pause != 0) queue->is_paused = ask->pause == 1;
     if (ask->set_lease) queue->lease_ms = ask->lease_ms;
     if (ask->set_retry) queue->retry = ask->retry;
-    if (!queue->is_paused) step->made_ready = true;
+    if (!queue->is_paused) pawl_step_offer(step, queue->key, true);
     return PAWL_OK;
 }

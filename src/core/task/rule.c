@@ -270,7 +270,7 @@ void pawl_task_offer(struct pawl_step *step, struct pawl_task_row *task)
     int64_t since = task->ready_at_ms != 0 ? task->ready_at_ms : step->now_ms;
     task->rank = pawl_rank_make(task->priority, since);
     task->run_at_ms = 0;
-    step->made_ready = true;
+    pawl_step_offer(step, task->queue, false);
 }
 
 /* It waits for nobody any more, and is not told: those it waited for need not stay for it. */

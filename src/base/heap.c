@@ -1,6 +1,7 @@
-#include "supervisor/heap.h"
+#include "base/heap.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 bool pawl_heap_open(struct pawl_heap *heap, int32_t room)
 {
@@ -10,6 +11,26 @@ bool pawl_heap_open(struct pawl_heap *heap, int32_t room)
     heap->places = calloc(count, sizeof *heap->places);
     heap->at_ms = calloc(count, sizeof *heap->at_ms);
     return heap->numbers != NULL && heap->places != NULL && heap->at_ms != NULL;
+}
+
+static void *grown(void *array, size_t bytes, size_t new_bytes)
+{
+    char *more = realloc(array, new_bytes);
+    if (more != NULL) memset(more + bytes, 0, new_bytes - bytes);
+    return more;
+}
+
+bool pawl_heap_grow(struct pawl_heap *heap, int32_t room, int32_t new_room)
+{
+    size_t old = (size_t)room;
+    size_t count = (size_t)new_room;
+    int32_t *numbers = grown(heap->numbers, old * sizeof *numbers, count * sizeof *numbers);
+    if (numbers != NULL) heap->numbers = numbers;
+    int32_t *places = grown(heap->places, old * sizeof *places, count * sizeof *places);
+    if (places != NULL) heap->places = places;
+    int64_t *at_ms = grown(heap->at_ms, old * sizeof *at_ms, count * sizeof *at_ms);
+    if (at_ms != NULL) heap->at_ms = at_ms;
+    return numbers != NULL && places != NULL && at_ms != NULL;
 }
 
 void pawl_heap_close(struct pawl_heap *heap)

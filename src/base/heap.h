@@ -1,8 +1,8 @@
 /* Deadlines of numbered things, the earliest first: a binary heap that knows where each number
  * stands, so that one can be moved or taken out. Numbers are 0 .. room - 1. Not for several threads
  * at once. */
-#ifndef PAWL_SUPERVISOR_HEAP_H
-#define PAWL_SUPERVISOR_HEAP_H
+#ifndef PAWL_BASE_HEAP_H
+#define PAWL_BASE_HEAP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +16,8 @@ struct pawl_heap {
 
 /* false without memory; close takes a heap that is all zero too. */
 bool pawl_heap_open(struct pawl_heap *heap, int32_t room);
+/* Room for more numbers; on false it is as it was. A heap that is all zero may grow too. */
+bool pawl_heap_grow(struct pawl_heap *heap, int32_t room, int32_t new_room);
 void pawl_heap_close(struct pawl_heap *heap);
 
 /* Puts a number in, or moves it; INT64_MAX is never, and takes it out. */
