@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "base/str.h"
+#include "core/limits.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -91,9 +92,20 @@ static enum pawl_code refuse_option(struct reader *r, struct pawl_str name)
                           group, space, last, PAWL_STR_ARG(name), nearest.word);
 }
 
+/* An empty value comes from a variable that is not set, and would be taken for the default; only
+ * text for people may be empty. */
+static bool may_be_empty(const struct pawl_cli_option *option)
+{
+    return option->value == NULL || strcmp(option->value, "TEXT") == 0;
+}
+
 static enum pawl_code put(struct reader *r, const struct pawl_cli_option *option,
                           struct pawl_str value)
 {
+    if (value.len == 0 && !may_be_empty(option)) {
+        return pawl_error_set(r->err, PAWL_INVALID, "--%s is empty; it takes %s", option->name,
+                              option->value);
+    }
     if (strcmp(option->name, "help") == 0) r->out->wants_help = true;
     for (size_t i = 0; i < r->out->given_count && !option->repeats && option->value != NULL; i++) {
         if (r->given[i].option == option) {
@@ -288,6 +300,41 @@ int64_t pawl_given_duration_ms(struct pawl_cli *cli, const char *name, int64_t o
 {
     const struct pawl_given *given = find(cli, name);
     return given == NULL ? otherwise : pawl_duration_read(cli, name, given->value);
+}
+
+int64_t pawl_given_lease_ms(struct pawl_cli *cli, const char *name)
+{
+    int64_t ms = pawl_given_duration_ms(cli, name, 0);
+    if (ms == 0 || (ms >= PAWL_LEASE_MS_MIN && ms <= PAWL_LEASE_MS_MAX)) return ms;
+    char least[PAWL_DURATION_TEXT_BYTES_MAX + 1];
+    char most[PAWL_DURATION_TEXT_BYTES_MAX + 1];
+    pawl_duration_format(PAWL_LEASE_MS_MIN, least);
+    pawl_duration_format(PAWL_LEASE_MS_MAX, most);
+    (void)pawl_error_set(complaint(cli), PAWL_INVALID, "%s: `%.*s` is not from %s to %s", name,
+                         PAWL_STR_ARG(pawl_given_text(cli, name)), least, most);
+    return 0;
+}
+
+int64_t pawl_given_age_ms(struct pawl_cli *cli, const char *name)
+{
+    int64_t ms = pawl_given_duration_ms(cli, name, 0);
+    struct pawl_str value = pawl_given_text(cli, name);
+    char last = value.len > 0 ? value.ptr[value.len - 1] : '\0';
+    if (ms > 0 && last >= '0' && last <= '9') {
+        (void)pawl_error_set(complaint(cli), PAWL_INVALID,
+                             "%s: `%.*s` has no unit, as in 30d, 12h or 90s", name,
+                             PAWL_STR_ARG(value));
+    }
+    return ms;
+}
+
+int64_t pawl_given_above_0(struct pawl_cli *cli, const char *name, int64_t ms)
+{
+    if (pawl_given(cli, name) && ms == 0) {
+        (void)pawl_error_set(complaint(cli), PAWL_INVALID, "%s: 0 has no meaning; leave it out",
+                             name);
+    }
+    return ms;
 }
 
 int64_t pawl_given_instant_ms(struct pawl_cli *cli, const char *name)

@@ -48,6 +48,14 @@ struct pawl_str pawl_given_text(const struct pawl_cli *cli, const char *name);
 int64_t pawl_given_int64(struct pawl_cli *cli, const char *name, int64_t min, int64_t max,
                          int64_t otherwise);
 int64_t pawl_given_duration_ms(struct pawl_cli *cli, const char *name, int64_t otherwise);
+/* 0, or within the bounds of a lease; 0 if it is not given. */
+int64_t pawl_given_lease_ms(struct pawl_cli *cli, const char *name);
+/* How old something must be to be removed: a duration with its unit, since a slip is not undone; 0
+ * if it is not given. */
+int64_t pawl_given_age_ms(struct pawl_cli *cli, const char *name);
+/* Gives ms, which was read of this option; a 0 that was given, and would be taken for the default,
+ * is refused. */
+int64_t pawl_given_above_0(struct pawl_cli *cli, const char *name, int64_t ms);
 int64_t pawl_given_instant_ms(struct pawl_cli *cli, const char *name);
 /* Text: the value itself, the bytes of FILE for @FILE, those of standard input for -. */
 struct pawl_str pawl_given_body(struct pawl_cli *cli, const char *name);

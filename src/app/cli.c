@@ -49,10 +49,7 @@ static enum pawl_code find_consumer_keep(struct pawl_cli *cli, int64_t *keep_ms)
 {
     *keep_ms = PAWL_RETAIN_MS_MAX;
     if ((cli->arguments.command->takes & PAWL_TAKES_KEEP) == 0) return PAWL_OK;
-    *keep_ms = pawl_given_duration_ms(cli, "consumer-keep", 0);
-    if (pawl_given_code(cli) == PAWL_OK && *keep_ms == 0 && pawl_given(cli, "consumer-keep")) {
-        return pawl_error_set(&cli->err, PAWL_INVALID, "consumer-keep: 0 would drop all of them");
-    }
+    *keep_ms = pawl_given_above_0(cli, "consumer-keep", pawl_given_age_ms(cli, "consumer-keep"));
     return pawl_given_code(cli);
 }
 

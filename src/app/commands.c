@@ -70,7 +70,7 @@ static const struct pawl_cli_option watch_options[] = {
 
 static const struct pawl_cli_option keep_options[] = {
     {.name = "consumer-keep",
-     .value = "T",
+     .value = "AGE",
      .help = "consumers of events that acknowledge nothing for so long, and hold others back, are "
              "dropped; else 7d"},
     {.name = NULL},
@@ -112,11 +112,11 @@ static const struct pawl_cli_option add_options[] = {
     {.name = "run-at", .value = "TIME", .help = "not before this instant (RFC 3339, or ms)"},
     {.name = "delay", .value = "T", .help = "not before so long from now"},
     {.name = "key",
-     .value = "TEXT",
+     .value = "KEY",
      .help = "idempotency key: the same key and content give the first task again"},
     {.name = "id", .value = "ID", .help = "an id of your own; else one is made"},
     {.name = "metadata", .value = "JSON", .help = "a JSON object of your own: " INPUT_FORMS},
-    {.name = "correlation-id", .value = "TEXT", .help = "joins what belongs together"},
+    {.name = "correlation-id", .value = "ID", .help = "joins what belongs together"},
     {.name = "hold", .help = "leave it PENDING until `pawl task queue`"},
     {.name = "jsonl", .help = "read tasks from standard input, one JSON object a line"},
     {.name = "actor", .value = "NAME", .help = "who; else PAWL_ACTOR, else the user"},
@@ -135,7 +135,7 @@ static const struct pawl_cli_option list_options[] = {
     {.name = "dead", .help = "only dead letters"},
     {.name = "queue", .letter = 'q', .value = "NAME", .help = "only this queue"},
     {.name = "limit", .letter = 'n', .value = "N", .help = "rows of a page, 1 to 1000; else 100"},
-    {.name = "cursor", .value = "TEXT", .help = "go on after the page that ended with this cursor"},
+    {.name = "cursor", .value = "CURSOR", .help = "go on after the page that ended with this cursor"},
     {.name = "all", .help = "all pages"},
     {.name = NULL},
 };
@@ -143,7 +143,7 @@ static const struct pawl_cli_option list_options[] = {
 static const struct pawl_cli_option dead_list_options[] = {
     {.name = "queue", .letter = 'q', .value = "NAME", .help = "only this queue"},
     {.name = "limit", .letter = 'n', .value = "N", .help = "rows of a page, 1 to 1000; else 100"},
-    {.name = "cursor", .value = "TEXT", .help = "go on after the page that ended with this cursor"},
+    {.name = "cursor", .value = "CURSOR", .help = "go on after the page that ended with this cursor"},
     {.name = "all", .help = "all pages"},
     {.name = NULL},
 };
@@ -232,8 +232,8 @@ static const struct pawl_cli_option redrive_options[] = {
     {.name = "queue", .letter = 'q', .value = "NAME", .help = "only of this queue"},
     {.name = "error",
      .letter = 'e',
-     .value = "TEXT",
-     .help = "only those whose error has this text"},
+     .value = "PART",
+     .help = "only those whose error has this in it"},
     {.name = "before", .value = "TIME", .help = "only those that died before this instant"},
     {.name = "max", .value = "N", .help = "at most so many"},
     {.name = "all", .help = "all of them; needed when no id and no filter is given"},
@@ -284,7 +284,7 @@ static const struct pawl_cli_option help_options[] = {
 };
 
 static const struct pawl_cli_option gc_options[] = {
-    {.name = "older-than", .value = "T", .help = "what ended so long ago: 30d; 0s = all that has ended"},
+    {.name = "older-than", .value = "AGE", .help = "what ended so long ago; 0 = all that has ended"},
     {.name = "status",
      .letter = 's',
      .value = "STATE",
@@ -318,16 +318,16 @@ static const struct pawl_cli_option worker_run_options[] = {
     {.name = "grace",
      .value = "T",
      .help = "from SIGTERM to SIGKILL, and for commands to end by themselves when the worker is "
-             "told to; else 5s"},
+             "told to; 0 = both at once; else 5s"},
     {.name = "timeout", .value = "T", .help = "for one attempt; else the task's, else none"},
     {.name = "once", .help = "one task, then end; waits for one when there is none"},
     {.name = "until-empty",
      .help = "end when no task is ready; those that wait for their time are left"},
     {.name = "retain",
-     .value = "T",
+     .value = "AGE",
      .help = "remove tasks that ended so long ago, of all queues, as `pawl gc` does; else none"},
     {.name = "events-keep",
-     .value = "T",
+     .value = "AGE",
      .help = "with --retain: while no consumer reads events, keep tasks and their events so long at least"},
     {.name = "worker-id", .value = "ID", .help = "its name; else made from host and process"},
     {.name = "cwd", .value = "FOLDER", .help = "where the command runs"},

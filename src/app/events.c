@@ -99,9 +99,6 @@ static enum pawl_code check_options(struct pawl_cli *cli)
         return pawl_error_set(&cli->err, PAWL_INVALID,
                               "a --consumer has its own position: no --after");
     }
-    if (has_consumer && pawl_given_text(cli, "consumer").len == 0) {
-        return pawl_error_set(&cli->err, PAWL_INVALID, "--consumer is empty");
-    }
     if (has_consumer && pawl_given(cli, "follow") && !acknowledges) {
         return pawl_error_set(
             &cli->err, PAWL_INVALID,

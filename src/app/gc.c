@@ -79,7 +79,7 @@ static enum pawl_code run(struct pawl_cli *cli, struct report *report)
     report->has_removed = pawl_given(cli, "older-than");
     report->has_compacted = pawl_given(cli, "compact");
     report->is_dry = ask.is_dry = pawl_given(cli, "dry-run");
-    ask.older_than_ms = pawl_given_duration_ms(cli, "older-than", 0);
+    ask.older_than_ms = pawl_given_age_ms(cli, "older-than");
     ask.max = pawl_given_int64(cli, "max", 1, INT64_MAX, 0);
     enum pawl_code code = check_options(cli, report->has_removed, report->has_compacted);
     if (code == PAWL_OK) code = pawl_given_states(cli, &ask.states);

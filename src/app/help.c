@@ -106,6 +106,7 @@ static void print_commands(FILE *file, const char *group)
 
 const struct pawl_help_value pawl_help_values[] = {
     {"T", "a duration: 250ms, 30s, 1.5s, 5m, 1h30m, 7d; a number alone is seconds"},
+    {"AGE", "a duration with its unit, since what is older is removed: 30d, 12h, 90s"},
     {"TIME",
      "an instant: 2026-11-30T17:45:00Z, 2026-11-30T17:45+02:00, 2026-11-30 (midnight, UTC), "
      "or milliseconds since 1970"},

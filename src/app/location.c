@@ -90,9 +90,6 @@ static enum pawl_code check_folder(struct pawl_str path, struct pawl_arena *keep
 enum pawl_code pawl_location_find(struct pawl_str given, bool creates, struct pawl_arena *keep,
                                   struct pawl_str *out, struct pawl_error *err)
 {
-    if (given.len == 0 && given.ptr != NULL) {
-        return pawl_error_set(err, PAWL_INVALID, "--db is empty: name a file or postgres://…");
-    }
     if (given.len == 0) given = pawl_str_of(getenv("PAWL_DB"));
     if (given.len == 0) return find_default(creates, keep, out, err);
     if (pawl_str_starts(given, PAWL_STR("postgres://")) ||

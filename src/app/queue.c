@@ -205,7 +205,7 @@ static enum pawl_code set_queue(struct pawl_cli *cli)
     struct pawl_queues queues;
     ask.name = pawl_word(cli, 0);
     ask.set_lease = pawl_given(cli, "lease");
-    ask.lease_ms = pawl_given_duration_ms(cli, "lease", 0);
+    ask.lease_ms = pawl_given_lease_ms(cli, "lease");
     ask.set_retry = pawl_given_any_retry(cli);
     pawl_given_retry(cli, &ask.retry); /* before the store is opened: whether it is well formed */
     enum pawl_code code = pawl_cli_begin(cli);

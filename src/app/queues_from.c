@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/str.h"
+#include "core/check.h"
+#include "worker/process.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,8 +54,10 @@ static char *const *shell_argv(struct pawl_cli *cli, struct pawl_str command)
 
 static enum pawl_code check_queue(const struct file *file, struct pawl_str queue)
 {
-    if (queue.len > PAWL_QUEUE_NAME_BYTES_MAX) {
-        return refuse(file, "queue: longer than 64 bytes", queue);
+    enum pawl_code code = pawl_check_queue_name(queue, &file->cli->err);
+    if (code != PAWL_OK) {
+        pawl_error_prefix(&file->cli->err, "%.*s:%d", PAWL_STR_ARG(file->path), file->line);
+        return code;
     }
     for (size_t i = 0; i < file->count; i++) {
         if (pawl_str_equal(file->pools[i].queues[0], queue)) {
@@ -92,6 +96,9 @@ static enum pawl_code take_line(struct file *file, struct pawl_str line,
     bool has_command = pawl_str_equal(word, PAWL_STR("--"));
     if (word.len > 0 && !has_command) return refuse(file, "-- is wanted before a command", word);
     if (has_command && line.len == 0) return refuse(file, "command: is empty behind --", word);
+    if (line.len > PAWL_PROCESS_ARGUMENT_BYTES_MAX) {
+        return refuse(file, "command: longer than the 131071 bytes that the kernel takes", *queue);
+    }
     if (has_command) pool.argv = shell_argv(cli, line);
     if (pool.argv == NULL) return refuse(file, "command: there is none, here or behind --", *queue);
     file->slots += pool.slots;

@@ -31,7 +31,10 @@ void pawl_given_retry(struct pawl_cli *cli, struct pawl_retry *retry)
     if (pawl_given(cli, "retry-delay")) {
         retry->delay_ms = pawl_delay_as_given(pawl_given_duration_ms(cli, "retry-delay", 0));
     }
-    retry->delay_ms_max = pawl_given_duration_ms(cli, "retry-delay-max", retry->delay_ms_max);
+    if (pawl_given(cli, "retry-delay-max")) {
+        retry->delay_ms_max = pawl_given_above_0(cli, "retry-delay-max",
+                                                 pawl_given_duration_ms(cli, "retry-delay-max", 0));
+    }
     retry->jitter_ms = pawl_given_duration_ms(cli, "retry-jitter", retry->jitter_ms);
     struct pawl_str backoff = pawl_given_text(cli, "backoff");
     bool is_bad = backoff.ptr != NULL && !pawl_backoff_parse(backoff, &retry->backoff);

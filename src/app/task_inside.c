@@ -245,7 +245,7 @@ int pawl_cli_task_lease(struct pawl_cli *cli)
     struct pawl_task task;
     enum pawl_code code = take_id(cli, 0, &id, &at);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
-    int64_t lease_ms = pawl_given_duration_ms(cli, "lease", 0);
+    int64_t lease_ms = pawl_given_above_0(cli, "lease", pawl_given_lease_ms(cli, "lease"));
     code = pawl_given_code(cli);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     struct pawl_tell tell;

@@ -36,6 +36,14 @@ static enum pawl_code read_text(struct reading *r, const struct pawl_json *value
     return refuse(r, "a text");
 }
 
+/* Empty it would be taken for none. */
+static enum pawl_code read_name(struct reading *r, const struct pawl_json *value,
+                                struct pawl_str *out)
+{
+    enum pawl_code code = read_text(r, value, out);
+    return code == PAWL_OK && out->len == 0 ? refuse(r, "a text that is not empty") : code;
+}
+
 static enum pawl_code read_bool(struct reading *r, const struct pawl_json *value, bool *out)
 {
     if (pawl_json_bool(value, out)) return PAWL_OK;
@@ -55,11 +63,11 @@ static enum pawl_code read_ms(struct reading *r, const struct pawl_json *value, 
 
 static enum pawl_code read_id(struct reading *r, const struct pawl_json *value)
 {
-    return read_text(r, value, &r->task->id);
+    return read_name(r, value, &r->task->id);
 }
 static enum pawl_code read_queue(struct reading *r, const struct pawl_json *value)
 {
-    return read_text(r, value, &r->task->queue);
+    return read_name(r, value, &r->task->queue);
 }
 static enum pawl_code read_input(struct reading *r, const struct pawl_json *value)
 {
@@ -82,11 +90,11 @@ static enum pawl_code read_metadata(struct reading *r, const struct pawl_json *v
 }
 static enum pawl_code read_correlation_id(struct reading *r, const struct pawl_json *value)
 {
-    return read_text(r, value, &r->task->correlation_id);
+    return read_name(r, value, &r->task->correlation_id);
 }
 static enum pawl_code read_key(struct reading *r, const struct pawl_json *value)
 {
-    return read_text(r, value, &r->task->key);
+    return read_name(r, value, &r->task->key);
 }
 static enum pawl_code read_hold(struct reading *r, const struct pawl_json *value)
 {

@@ -7,6 +7,7 @@
 #include "base/instant.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "core/check.h"
 #include "worker/board.h"
 #include "worker/worker.h"
 
@@ -95,7 +96,11 @@ static enum pawl_code take_words(struct pawl_cli *cli, struct pawl_worker_pool *
     if (queues == NULL) {
         return pawl_error_set(&cli->err, pawl_arena_code(cli->keep), "too many queues");
     }
-    for (size_t i = 0; i < queue_count; i++) queues[i] = pawl_word(cli, i);
+    for (size_t i = 0; i < queue_count; i++) {
+        queues[i] = pawl_word(cli, i);
+        enum pawl_code code = pawl_check_queue_name(queues[i], &cli->err);
+        if (code != PAWL_OK) return code;
+    }
     pool->queues = queues;
     pool->queue_count = queue_count;
     pool->argv = has_command ? arguments->words + queue_count : NULL;
@@ -104,13 +109,17 @@ static enum pawl_code take_words(struct pawl_cli *cli, struct pawl_worker_pool *
 
 static void take_options(struct pawl_cli *cli, struct pawl_worker_options *options)
 {
-    options->lease_ms = pawl_given_duration_ms(cli, "lease", 0);
-    options->grace_ms = pawl_given_duration_ms(cli, "grace", 0);
-    options->timeout_ms = pawl_given_duration_ms(cli, "timeout", 0);
+    options->lease_ms = pawl_given_above_0(cli, "lease", pawl_given_lease_ms(cli, "lease"));
+    options->grace_ms = pawl_given_duration_ms(cli, "grace", PAWL_WORKER_GRACE_MS_DEFAULT);
+    options->timeout_ms =
+        pawl_given_above_0(cli, "timeout", pawl_given_duration_ms(cli, "timeout", 0));
     options->is_once = pawl_given(cli, "once");
     options->is_until_empty = pawl_given(cli, "until-empty");
     options->worker_id = pawl_given_text(cli, "worker-id");
     if (options->worker_id.len == 0) options->worker_id = make_worker_id(cli->keep);
+    if (cli->err.code == PAWL_OK) {
+        (void)pawl_check_name("worker-id", options->worker_id, PAWL_WORKER_ID_BYTES_MAX, &cli->err);
+    }
     struct pawl_str cwd = pawl_given_text(cli, "cwd");
     options->cwd = cwd.len > 0 ? cwd.ptr : NULL; /* of argv, so it ends with a zero */
     options->environment = make_environment(cli);
@@ -132,8 +141,9 @@ int pawl_cli_worker_run(struct pawl_cli *cli)
     struct pawl_options with = PAWL_OPTIONS_INIT;
     with.log = write_log;
     with.log_self = &sink;
-    with.retain_ms = pawl_given_duration_ms(cli, "retain", 0);
-    with.events_keep_ms = pawl_given_duration_ms(cli, "events-keep", 0);
+    with.retain_ms = pawl_given_above_0(cli, "retain", pawl_given_age_ms(cli, "retain"));
+    with.events_keep_ms =
+        pawl_given_above_0(cli, "events-keep", pawl_given_age_ms(cli, "events-keep"));
 
     /* Children are heard of through a descriptor; a reader that went away is an error, not a death.
      * Both before any thread is started. */

@@ -36,9 +36,8 @@ static enum pawl_code check_text(const char *field, struct pawl_str text, size_t
     return pawl_error_set(err, PAWL_INVALID, "%s: is not UTF-8", field);
 }
 
-/* A name: text of one line, not empty, without blanks around it. */
-static enum pawl_code check_name(const char *field, struct pawl_str name, size_t bytes_max,
-                                 struct pawl_error *err)
+enum pawl_code pawl_check_name(const char *field, struct pawl_str name, size_t bytes_max,
+                               struct pawl_error *err)
 {
     if (name.len == 0) return pawl_error_set(err, PAWL_INVALID, "%s: is empty", field);
     if (name.len > bytes_max) {
@@ -119,7 +118,7 @@ bool pawl_correlation_id_is(struct pawl_str id)
 
 enum pawl_code pawl_check_queue_name(struct pawl_str name, struct pawl_error *err)
 {
-    return check_name("queue", name, PAWL_QUEUE_NAME_BYTES_MAX, err);
+    return pawl_check_name("queue", name, PAWL_QUEUE_NAME_BYTES_MAX, err);
 }
 
 enum pawl_code pawl_check_retry(const struct pawl_retry *retry, struct pawl_error *err)
@@ -234,7 +233,7 @@ static enum pawl_code check_fields(const struct pawl_task_new *ask, struct pawl_
         code = check_metadata(ask->metadata, scratch, &member->correlation_id, err);
     }
     if (code == PAWL_OK && ask->key.len > 0) {
-        code = check_name("key", ask->key, PAWL_KEY_BYTES_MAX, err);
+        code = pawl_check_name("key", ask->key, PAWL_KEY_BYTES_MAX, err);
     }
     if (code == PAWL_OK) {
         code = check_range("priority", ask->priority, PAWL_PRIORITY_LOWEST, PAWL_PRIORITY_MAX, err);
@@ -417,7 +416,7 @@ static enum pawl_code check_lease_ms(int64_t lease_ms, struct pawl_error *err)
 
 enum pawl_code pawl_check_claim(const struct pawl_claim *ask, struct pawl_error *err)
 {
-    enum pawl_code code = check_name("worker_id", ask->worker_id, PAWL_WORKER_ID_BYTES_MAX, err);
+    enum pawl_code code = pawl_check_name("worker_id", ask->worker_id, PAWL_WORKER_ID_BYTES_MAX, err);
     if (code == PAWL_OK) code = check_range("max", ask->max, 0, PAWL_BATCH_MAX, err);
     if (code == PAWL_OK) {
         code = check_range("queues", (int64_t)ask->queue_count, 0, PAWL_CLAIM_QUEUES_MAX, err);
@@ -431,7 +430,7 @@ enum pawl_code pawl_check_claim(const struct pawl_claim *ask, struct pawl_error 
     if (code == PAWL_OK) code = check_lease_ms(ask->lease_ms, err);
     if (code == PAWL_OK) code = check_range("wait_ms", ask->wait_ms, 0, PAWL_WAIT_MS_MAX, err);
     if (code == PAWL_OK && ask->request_id.len > 0) {
-        code = check_name("request_id", ask->request_id, PAWL_KEY_BYTES_MAX, err);
+        code = pawl_check_name("request_id", ask->request_id, PAWL_KEY_BYTES_MAX, err);
     }
     return code;
 }
@@ -439,7 +438,7 @@ enum pawl_code pawl_check_claim(const struct pawl_claim *ask, struct pawl_error 
 static enum pawl_code check_fence(const struct pawl_fence *fence, struct pawl_error *err)
 {
     if (fence->task_id.len == 0) return pawl_error_set(err, PAWL_INVALID, "fence: task_id is empty");
-    enum pawl_code code = check_name("fence: owner", fence->owner, PAWL_WORKER_ID_BYTES_MAX, err);
+    enum pawl_code code = pawl_check_name("fence: owner", fence->owner, PAWL_WORKER_ID_BYTES_MAX, err);
     if (code == PAWL_OK) code = check_range("fence: epoch", fence->epoch, 1, INT64_MAX, err);
     return code;
 }
@@ -552,7 +551,7 @@ static enum pawl_code check_own(const struct pawl_command *command, struct pawl_
     case PAWL_COMMAND_CONSUMER_OPEN:
     case PAWL_COMMAND_ACKNOWLEDGE:
     case PAWL_COMMAND_ACKNOWLEDGE_THROUGH:
-        return check_name("consumer", command->ask.acknowledge.consumer, PAWL_QUEUE_NAME_BYTES_MAX, err);
+        return pawl_check_name("consumer", command->ask.acknowledge.consumer, PAWL_QUEUE_NAME_BYTES_MAX, err);
     case PAWL_COMMAND_CREATE: /* pawl_check_create */
     case PAWL_COMMAND_QUEUE:
     case PAWL_COMMAND_PAUSE:

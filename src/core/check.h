@@ -22,6 +22,9 @@ enum pawl_code pawl_check_command(const struct pawl_command *command, struct paw
 /* Whether a RESOLVE may let the task run again, so that its caller first looks whether its work goes on. */
 bool pawl_resolve_needs_look(const struct pawl_command *command);
 
+/* A name: text of one line, not empty, without blanks around it. */
+enum pawl_code pawl_check_name(const char *field, struct pawl_str name, size_t bytes_max,
+                               struct pawl_error *err);
 enum pawl_code pawl_check_queue_name(struct pawl_str name, struct pawl_error *err);
 enum pawl_code pawl_check_retry(const struct pawl_retry *retry, struct pawl_error *err);
 

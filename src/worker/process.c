@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -358,7 +359,9 @@ void pawl_process_close(struct pawl_process *process)
 
 static bool can_run(int folder_fd, const char *path)
 {
-    return faccessat(folder_fd, path, X_OK, 0) == 0;
+    struct stat status;
+    bool is_file = fstatat(folder_fd, path, &status, 0) == 0 && S_ISREG(status.st_mode);
+    return is_file && faccessat(folder_fd, path, X_OK, 0) == 0;
 }
 
 static bool is_on_path(const char *name)

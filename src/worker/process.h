@@ -16,6 +16,8 @@
 enum {
     /* Beyond what shells use for themselves (10 and up, 255) and scripts by hand (3 to 9). */
     PAWL_PROCESS_LOCK_FD = 100,
+    /* Of one argument of a command, without its zero: Linux takes 32 pages, of 4 KiB at the least. */
+    PAWL_PROCESS_ARGUMENT_BYTES_MAX = 128 * 1024 - 1,
 };
 
 /* What all runs have in common; borrowed while a process lives. */

@@ -835,7 +835,7 @@ enum pawl_code pawl_worker_run(const struct pawl_worker_options *options, struct
 {
     struct worker worker = {
         .options = options,
-        .grace_ms = options->grace_ms > 0 ? options->grace_ms : PAWL_WORKER_GRACE_MS_DEFAULT,
+        .grace_ms = options->grace_ms,
         .pool_count = options->pool_count,
         .heard_fd = -1,
         .timer_fd = -1,

@@ -43,7 +43,7 @@ struct pawl_worker_options { /* all borrowed until the worker has ended */
     const char *cwd;           /* of the commands; NULL = ours */
     struct pawl_str store;     /* what a command finds in PAWL_DB */
     int64_t lease_ms;          /* 0 = the queue's */
-    int64_t grace_ms;          /* 0 = PAWL_WORKER_GRACE_MS_DEFAULT */
+    int64_t grace_ms;          /* from SIGTERM to SIGKILL; 0 = both at once */
     int64_t timeout_ms;        /* of one attempt; 0 = the task's alone */
     bool is_once;              /* end after one task; with one pool only */
     bool is_until_empty;       /* end when nothing is ready and nothing runs */

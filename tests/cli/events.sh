@@ -96,7 +96,7 @@ stays_away()
     # Two events a try: enough for its history to be cut.
     add --id a --max-retries 170 --retry-delay 0
     run events --consumer gone -n 1; exits 0
-    run worker run --consumer-keep 0 -- true; refuses 2 INVALID 'consumer-keep: 0 would drop'
+    run worker run --consumer-keep 0 -- true; refuses 2 INVALID 'consumer-keep: 0 has no meaning'
     run worker run --consumer-keep soon -- true; refuses 2 INVALID 'consumer-keep: `soon` is no duration'
     work --quiet --consumer-keep 1h -- false
     run events --consumer gone --ack; exits 0; lines $((3 + 2 * 170 + 1))

@@ -142,6 +142,62 @@ option_values()
 }
 test_that "a value that is missing or not well formed is INVALID and no store is made" option_values
 
+empty_values()
+{
+    local command
+    for command in 'task add --queue' 'task add --id' 'task add --key' 'task add --correlation-id' 'task add --depends-on' \
+        'task add --actor' 'task add --input' 'task list --queue' 'task list --status' 'task list --cursor' 'dead redrive --queue' \
+        'dead redrive --error' 'fsck --repair --let-out' 'events --consumer' 'events --consumer c --ack-id' 'task lease x --owner' \
+        'worker run --worker-id' 'worker run --cwd' 'worker run --queues-from' 'worker run --env' 'gc --older-than' 'task list --db'; do
+        # shellcheck disable=SC2086 # words
+        run $command ''; refuses 2 INVALID "${command##* } is empty; it takes [A-Z]+"
+    done
+    run task add -q ''; refuses 2 INVALID '--queue is empty'
+    run task add --queue=; refuses 2 INVALID '--queue is empty'
+    [ ! -e "$PAWL_DB" ]
+    printf '%s\n' '{"queue":""}' '{"id":""}' '{"key":""}' '{"correlation_id":""}' >tasks
+    run task add --jsonl <tasks; exits 2; lines 4; shows '"queue: a text that is not empty is wanted"' '"id: a' '"key: a' '"correlation_id: a'
+    run task add --id t --title '' --goal ''; exits 0
+    run task pause t --reason ''; exits 0
+    run queue pause ''; refuses 2 INVALID 'queue: is empty'
+    run worker run '' -- true; refuses 2 INVALID 'queue: is empty'
+    run worker run -- ''; refuses 3 NOT_FOUND 'there is no program'
+    run worker run -- /; refuses 3 NOT_FOUND 'there is no program /'
+}
+test_that "a name that is empty is refused and never taken for the default; only text for people may be empty" empty_values
+
+zeros()
+{
+    run worker run --lease 0 -- true; refuses 2 INVALID 'lease: 0 has no meaning'
+    run worker run --timeout 0s -- true; refuses 2 INVALID 'timeout: 0 has no meaning'
+    run worker run --retain 0 -- true; refuses 2 INVALID 'retain: 0 has no meaning'
+    run worker run --retain 1d --events-keep 0 -- true; refuses 2 INVALID 'events-keep: 0 has no meaning'
+    run worker run --slots 0 -- true; refuses 2 INVALID 'slots: `0`'
+    run task add --retry-delay-max 0; refuses 2 INVALID 'retry-delay-max: 0 has no meaning'
+    run task lease x --renew --owner o --epoch 1 --lease 0; refuses 2 INVALID 'lease: 0 has no meaning'
+    run worker run --lease 1ms -- true; refuses 2 INVALID 'lease: `1ms` is not from 100ms to 7d'
+    run worker run --lease 8d -- true; refuses 2 INVALID 'lease: `8d` is not from 100ms to 7d'
+    run queue set q --lease 99ms; refuses 2 INVALID 'lease: `99ms` is not from'
+    [ ! -e "$PAWL_DB" ]
+}
+test_that "a 0 that would be taken for the default, and a lease out of bounds, are refused by the option's name" zeros
+
+ages()
+{
+    local option
+    for option in retain events-keep consumer-keep; do
+        run worker run "--$option" 30 -- true; refuses 2 INVALID "$option: \`30\` has no unit, as in 30d"
+    done
+    run gc --older-than 30; refuses 2 INVALID 'older-than: `30` has no unit'
+    for option in gc 'worker run'; do
+        # shellcheck disable=SC2086 # words
+        run help $option; shows '^  AGE   a duration with its unit'
+    done
+    run task add --id t; run task cancel t
+    run gc --older-than 0; exits 0; has removed 1
+}
+test_that "how old something must be to be removed is told with its unit" ages
+
 words()
 {
     run task get; refuses 2 INVALID 'usage: pawl task get ID'

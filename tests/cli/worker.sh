@@ -254,6 +254,16 @@ queues_from_wrong()
     wrong '\na' ':2: command: there is none, here or behind --: `a`'
     wrong 'a -- true\n\na -- true' ':3: queue: comes twice: `a`'
     wrong 'a 200 -- true\nb 100 -- true' ':2: slots: with those before they are more than 256'
+    wrong 'a\001b -- true' ':1: queue: holds a control character'
+    wrong 'a -- true\n\377 -- true' ':2: queue: is not UTF-8'
+    wrong "$(head -c 65 /dev/zero | tr '\0' q) -- true" ':1: queue: 65 bytes; at most 64'
+    { echo 'a -- true'; printf 'b -- #'; head -c 131070 /dev/zero | tr '\0' x; } >queues
+    add --queue b
+    work --queues-from queues; state "$id" COMPLETED
+    printf x >>queues
+    run worker run --queues-from queues; refuses 2 INVALID 'queues:2: command: longer than the 131071 bytes that the kernel takes: `b`'
+    run worker run "$(printf 'a\377')" -- true; refuses 2 INVALID 'queue: is not UTF-8'
+    run worker run --worker-id "$(printf 'a\377')" -- true; refuses 2 INVALID 'worker-id: is not UTF-8'
     run worker run --queues-from nowhere -- true; refuses 3 NOT_FOUND 'queues-from: nowhere'
     run worker run q --queues-from queues -- true; refuses 2 INVALID 'none can be named besides'
     run worker run --once --queues-from queues -- true; refuses 2 INVALID 'do not go together'
@@ -409,6 +419,20 @@ killed_after_grace()
     run task get g; has state '"QUEUED"'; has error '"timed out after 1000 ms"'
 }
 test_that "a command that does not heed SIGTERM is killed after the grace" killed_after_grace
+
+no_grace()
+{
+    add --id g
+    open_up
+    "$PAWL_BIN" worker run --grace 0 -- \
+        sh -c 'trap "" TERM; echo ready >'"$folder/up"'; while :; do sleep 0.02; done' 2>said 4<&- &
+    worker=$!
+    hear ready
+    kill -TERM "$worker"
+    ended 0
+    run task get g; has state '"QUEUED"'; has retries 0
+}
+test_that "with --grace 0 a command is killed at once" no_grace
 
 timeout_of_task()
 {
