@@ -352,21 +352,24 @@ int64_t pawl_given_instant_ms(struct pawl_cli *cli, const char *name)
 struct pawl_str pawl_body_read(struct pawl_cli *cli, const char *what, struct pawl_str value)
 {
     struct pawl_str body = value;
+    struct pawl_error *err = complaint(cli);
     enum pawl_code code = PAWL_OK;
     if (pawl_str_equal(value, PAWL_STR("-"))) {
-        code = pawl_file_read(stdin, "standard input", cli->keep, &body, complaint(cli));
+        code = pawl_file_read(stdin, "standard input", cli->keep, &body, err);
     } else if (pawl_str_starts(value, PAWL_STR("@"))) {
         const char *path = value.ptr + 1;
         FILE *file = fopen(path, "rbe");
         if (file == NULL) {
-            code = pawl_error_set(complaint(cli), errno == ENOENT ? PAWL_NOT_FOUND : PAWL_IO,
-                                  "%s: cannot read %s: %s", what, path, strerror(errno));
+            code = pawl_error_set(err, errno == ENOENT ? PAWL_NOT_FOUND : PAWL_IO,
+                                  "cannot read %s: %s", path, strerror(errno));
         } else {
-            code = pawl_file_read(file, path, cli->keep, &body, complaint(cli));
+            code = pawl_file_read(file, path, cli->keep, &body, err);
             (void)fclose(file); /* it was only read */
         }
     }
-    return code == PAWL_OK ? body : (struct pawl_str){0};
+    if (code == PAWL_OK) return body;
+    pawl_error_prefix(err, "%s", what);
+    return (struct pawl_str){0};
 }
 
 struct pawl_str pawl_json_read(struct pawl_cli *cli, const char *what, struct pawl_str value)

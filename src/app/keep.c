@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/json_writer.h"
 #include "base/str.h"
+#include "core/limits.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,6 +74,28 @@ static enum pawl_code check_restore(struct pawl_cli *cli)
     return find_store(cli, !raises);
 }
 
+/* from is empty where only the epochs were raised. The store is not named: its address may hold a
+ * password. */
+static void show_restored(struct pawl_cli *cli, struct pawl_str from)
+{
+    if (cli->out.form == PAWL_FORM_NAME) {
+        pawl_output_text(&cli->out, from);
+        return;
+    }
+    if (pawl_output_is_table(&cli->out)) {
+        (void)fprintf(cli->out.file, "%.*s%severy epoch is raised by %d\n", PAWL_STR_ARG(from),
+                      from.len > 0 ? ": restored, and " : "", PAWL_RESTORE_RAISE);
+        return;
+    }
+    struct pawl_json_writer w;
+    pawl_json_writer_init(&w, cli->scratch);
+    pawl_json_begin_object(&w);
+    pawl_show_text(&w, "from", from);
+    pawl_json_put_member_int64(&w, "epochs_raised_by", PAWL_RESTORE_RAISE);
+    pawl_json_end_object(&w);
+    pawl_output_json_line(&cli->out, pawl_json_writer_done(&w));
+}
+
 int pawl_cli_restore(struct pawl_cli *cli)
 {
     struct pawl_restore ask = PAWL_RESTORE_INIT;
@@ -83,7 +106,9 @@ int pawl_cli_restore(struct pawl_cli *cli)
     ask.is_confirmed = true;
     if (!raises) ask.from = pawl_word(cli, 0);
     code = raises ? pawl_epochs_raise_all(&ask, &cli->err) : pawl_restore(&ask, &cli->err);
-    return code == PAWL_OK ? 0 : pawl_cli_fail(cli);
+    if (code != PAWL_OK) return pawl_cli_fail(cli);
+    show_restored(cli, raises ? (struct pawl_str){0} : ask.from);
+    return 0;
 }
 
 /* ---- Fsck -------------------------------------------------------------------------------------

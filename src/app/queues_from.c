@@ -8,6 +8,7 @@
 #include "worker/process.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,13 +119,23 @@ static enum pawl_code take_line(struct file *file, struct pawl_str line,
 static enum pawl_code read_all(struct pawl_cli *cli, struct pawl_str path, struct pawl_str *text)
 {
     const char *name = pawl_arena_c_text(cli->keep, path);
+    /* It may be a pipe whose other end is slow: meanwhile signals end us, as nobody hears them yet.
+     */
+    sigset_t signals;
+    (void)sigemptyset(&signals); /* these fail only for bad numbers */
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)sigprocmask(SIG_UNBLOCK, &signals, NULL);
     FILE *stream = name == NULL ? NULL : fopen(name, "re");
+    enum pawl_code code = PAWL_OK;
     if (stream == NULL) {
-        return pawl_error_set(&cli->err, errno == ENOENT ? PAWL_NOT_FOUND : PAWL_IO,
+        code = pawl_error_set(&cli->err, errno == ENOENT ? PAWL_NOT_FOUND : PAWL_IO,
                               "--queues-from: %.*s: %s", PAWL_STR_ARG(path), strerror(errno));
+    } else {
+        code = pawl_file_read(stream, name, cli->keep, text, &cli->err);
+        (void)fclose(stream); /* nothing was written */
     }
-    enum pawl_code code = pawl_file_read(stream, name, cli->keep, text, &cli->err);
-    (void)fclose(stream); /* nothing was written */
+    (void)sigprocmask(SIG_BLOCK, &signals, NULL);
     return code;
 }
 

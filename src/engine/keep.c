@@ -89,7 +89,10 @@ static enum pawl_code back_up(const struct pawl_backup *ask, const char *from, c
         code = pawl_error_set(err, PAWL_CONFLICT, "to: there is a file %s already", to);
     }
     if (code == PAWL_OK) code = check_target(to, err);
+    if (code == PAWL_OK && pawl_file_exists(to)) code = pawl_file_check_writing(to, err);
     if (code == PAWL_OK && pawl_file_exists(to)) code = pawl_sqlite_hold_open(&hold, to, err);
+    /* what lies beside it is empty, and not that of the copy */
+    if (code == PAWL_OK && hold != NULL) code = pawl_sqlite_hold_settle(hold, err);
     if (code == PAWL_OK) code = pawl_sqlite_copy_make(&copy, bytes, err);
     pawl_sqlite_hold_close(hold);
     return code;
@@ -285,6 +288,8 @@ enum pawl_code pawl_restore(const struct pawl_restore *ask, struct pawl_error *e
     if (code == PAWL_OK && !pawl_file_exists(from)) {
         code = pawl_error_set(err, PAWL_NOT_FOUND, "from: there is no %s", from);
     }
+    if (code == PAWL_OK) code = pawl_file_check_reading(from, err);
+    if (code == PAWL_OK && pawl_file_exists(path)) code = pawl_file_check_writing(path, err);
     if (code == PAWL_OK) code = restore(path, from, env_of(own.env, &real), err);
     free(path);
     free(from);

@@ -53,11 +53,12 @@ static enum pawl_code cannot(const char *verb, const char *path, struct pawl_err
 static enum pawl_code open_source(struct pawl_import_file *file, struct pawl_error *err)
 {
     char start[sizeof magic] = {0};
-    file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    /* Else the opening of a FIFO waits for somebody to write to it. */
+    file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file->fd < 0) return cannot("open", file->path, err);
     if (fstat(file->fd, &file->was) != 0) return cannot("read", file->path, err);
     if (!S_ISREG(file->was.st_mode))
-        return pawl_error_set(err, PAWL_INVALID, "%s is no file", file->path);
+        return pawl_error_set(err, PAWL_INVALID, "%s is not a file", file->path);
     if (file->was.st_size == 0) return pawl_error_set(err, PAWL_INVALID, "%s is empty", file->path);
     if (pread(file->fd, start, sizeof start, 0) < 0) return cannot("read", file->path, err);
     file->is_sqlite = memcmp(start, magic, sizeof magic) == 0;

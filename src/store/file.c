@@ -94,6 +94,26 @@ enum pawl_code pawl_file_make_folder(const char *path, struct pawl_error *err)
     return code;
 }
 
+enum pawl_code pawl_file_check_reading(const char *path, struct pawl_error *err)
+{
+    bool may = faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) == 0;
+    return may ? PAWL_OK : io_error(err, "read", path);
+}
+
+enum pawl_code pawl_file_check_writing(const char *path, struct pawl_error *err)
+{
+    char *folder = folder_of(path);
+    if (folder == NULL) return pawl_error_set(err, PAWL_NO_MEMORY, "no memory for a path");
+    enum pawl_code code = PAWL_OK;
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0) {
+        code = io_error(err, "write to", path);
+    } else if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0) {
+        code = io_error(err, "make files in", folder);
+    }
+    free(folder);
+    return code;
+}
+
 bool pawl_file_exists(const char *path)
 {
     struct stat status;

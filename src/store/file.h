@@ -18,6 +18,11 @@ enum pawl_code pawl_file_real(struct pawl_str path, char **out,
 /* Makes the folder of a path, and those it lies in, for their owner only (0700). */
 enum pawl_code pawl_file_make_folder(const char *path, struct pawl_error *err) PAWL_MUST_USE;
 
+/* Whether we may read a file that is there; and whether we may write to it and make files beside
+ * it. fails  PAWL_IO */
+enum pawl_code pawl_file_check_reading(const char *path, struct pawl_error *err) PAWL_MUST_USE;
+enum pawl_code pawl_file_check_writing(const char *path, struct pawl_error *err) PAWL_MUST_USE;
+
 bool pawl_file_exists(const char *path);                       /* a broken link exists */
 bool pawl_file_is_same(const char *a, const char *b);          /* both are there and are one file */
 int64_t pawl_file_bytes(const char *path, const char *suffix); /* -1: there is none */

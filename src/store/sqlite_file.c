@@ -138,7 +138,11 @@ enum pawl_code pawl_sqlite_file_check(const char *path, struct pawl_error *err)
     struct statfs system;
     enum pawl_code code = find_place(path, where, err);
     if (code != PAWL_OK) return code;
-    if (stat(where, &file) != 0 && errno == ENOENT) cut_to_folder(where);
+    /* SQLite would wait for ever for somebody to write to a FIFO. */
+    bool is_there = stat(where, &file) == 0;
+    if (is_there && !S_ISREG(file.st_mode))
+        return pawl_error_set(err, PAWL_INVALID, "%s is not a file", path);
+    if (!is_there && errno == ENOENT) cut_to_folder(where);
     if (stat(where, &file) != 0 || statfs(where, &system) != 0) {
         return pawl_error_set(err, PAWL_IO, "%s: %s", where, strerror(errno));
     }

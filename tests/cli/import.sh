@@ -76,7 +76,9 @@ refused()
     shows '^refused b: status: "LOST" is none$' '^refused c: id: is missing$' '^nothing was imported$'
     [ "${PAWL_CLI_STORE:-}" = postgres ] || equals no "$([ -e pawl.db ] && echo yes || echo no)"
     run import absent.json; refuses 3 NOT_FOUND 'absent.json'
-    run import .; refuses 2 INVALID 'is no file'
+    run import .; refuses 2 INVALID 'is not a file'
+    mkfifo pipe
+    run import pipe; refuses 2 INVALID 'pipe is not a file'
     run import; exits 2
 }
 test_that "T-029 one record that cannot be read refuses the whole and is named" refused

@@ -22,6 +22,10 @@ copies()
     run backup; exits 2
     add --id b
     run --db far/copy.db task list -o name; prints a
+    # One that has been looked at has a log beside it, which is not that of the next.
+    [ -e far/copy.db-wal ] || complain "no log beside the copy: $(ls far)"
+    run backup far/copy.db --replace; exits 0
+    equals "$(printf 'copy.db\ncopy.db-turn')" "$(ls far)"
 }
 test_that "T-080 a backup is a store of its own, and replaces nothing unasked" copies
 
@@ -35,13 +39,13 @@ restores()
     run restore --yes; refuses 2 INVALID 'name the backup'
     run restore copy.db --raise-epochs --yes; refuses 2 INVALID 'name the backup'
     run task list -o name; prints "$(printf 'b\na')"
-    run restore copy.db --yes; exits 0; prints ''
+    run restore copy.db --yes; exits 0; prints '{"from":"copy.db","epochs_raised_by":1048576}'
     run task list -o name; prints a
     run task get a; has epoch 1048576
     printf 'damage' >"$PAWL_DB"
     run task list; refuses 6 CORRUPT ''
     run fsck; refuses 6 CORRUPT ''
-    run restore copy.db -y; exits 0
+    run restore copy.db -y -o table; exits 0; prints 'copy.db: restored, and every epoch is raised by 1048576'
     run fsck; exits 0
     run --db new.db restore copy.db --yes; exits 0
     run --db new.db task list -o name; prints a
@@ -62,6 +66,32 @@ restores_over_others()
 }
 test_that "a restore replaces a store, damaged or not, and nothing else" restores_over_others
 test_that "T-080 a restore brings the backup back, over damage too, only when confirmed" restores
+
+# Runs as another user, whom the kernel refuses what the superuser may.
+run_as_nobody() # ARGUMENT...
+{
+    [ "$(id -u)" = 0 ] || skips "only the superuser can become another user"
+    cp "$PAWL_BIN" "$folder/pawl"
+    chmod 755 "${folder%/*}" "$folder" "$folder/pawl"
+    ran="pawl $* as nobody" status=0
+    setpriv --reuid=65534 --regid=65534 --clear-groups "$folder/pawl" "$@" >"$folder/out" 2>"$folder/err" || status=$?
+}
+
+not_allowed()
+{
+    is_postgres && return
+    add --id a
+    run backup copy.db; exits 0
+    mkdir theirs; chmod 777 theirs
+    run_as_nobody --db theirs/new.db restore copy.db --yes; refuses 6 IO "cannot read $folder/copy.db: Permission denied"
+    chmod 644 copy.db
+    cp copy.db theirs/old.db; chmod 444 theirs/old.db
+    run_as_nobody --db theirs/old.db restore copy.db --yes; refuses 6 IO "cannot write to $folder/theirs/old.db: Permission denied"
+    chmod 666 theirs/old.db; chmod 755 theirs
+    run_as_nobody --db theirs/old.db restore copy.db --yes; refuses 6 IO "cannot make files in $folder/theirs: Permission denied"
+    equals old.db "$(ls theirs)"
+}
+test_that "a restore that is not permitted says what may not be read or written" not_allowed
 
 in_use()
 {
@@ -84,8 +114,9 @@ raises()
 {
     add --id a
     run restore --raise-epochs; refuses 2 INVALID '--yes'
-    run restore --raise-epochs --yes; exits 0; prints ''
+    run restore --raise-epochs --yes; exits 0; prints '{"from":null,"epochs_raised_by":1048576}'
     run task get a; has epoch 1048576
+    run restore --raise-epochs --yes -o table; exits 0; prints 'every epoch is raised by 1048576'
 }
 test_that "the epochs of a store that is back by other means can be raised" raises
 

@@ -276,6 +276,38 @@ bad_store()
 }
 test_that "what is no store is refused and left as it is" bad_store
 
+no_file()
+{
+    mkfifo pipe; mkdir folder
+    local path command
+    for path in pipe folder /dev/null; do
+        for command in 'task list' 'task add' 'worker run --once -- true' 'fsck' 'doctor' 'top --once' 'events -f' 'backup x.db'; do
+            # shellcheck disable=SC2086 # words
+            run --db $path $command; refuses 2 INVALID "$path is not a file\$"
+        done
+    done
+    run task add --id t
+    for path in pipe folder /dev/null; do
+        run restore $path --yes; refuses 2 INVALID "$path is not a file\$"
+        run backup $path --replace; refuses 2 INVALID "$path is not a file\$"
+        run --db $path restore pawl.db --yes; refuses 2 INVALID "$path is not a file\$"
+    done
+    run task add --input @folder; refuses 6 IO 'input: cannot read folder: Is a directory'
+    # What is only read may come from a pipe, and waiting for its other end is no reason to be deaf.
+    echo 7 >pipe &
+    run task add --id p --input @pipe; exits 0
+    run task add --id i --input @/dev/stdin <<<8; exits 0
+    echo 'default -- true' >pipe &
+    run worker run --until-empty --queues-from pipe; exits 0
+    "$PAWL_BIN" worker run --queues-from pipe 2>/dev/null &
+    # Of the signals that a worker hears by a descriptor, only that of its children is kept from it yet.
+    until grep -q '^SigBlk:.*0000010000$' "/proc/$!/status"; do :; done
+    kill -TERM $!
+    status=0; wait $! || status=$?
+    equals 143 $status
+}
+test_that "a store, a backup and an import are regular files; anything else is refused before it is opened" no_file
+
 # ---- Forms of output ---------------------------------------------------------------------------------
 
 forms()

@@ -161,7 +161,11 @@ TEST("a path that cannot be one is INVALID, a folder that is not there is IO")
     (void)snprintf(lab.target, sizeof lab.target, "%.400s/none/store.db", lab.folder);
     CHECK_CODE(PAWL_IO, try_open(false));
     (void)snprintf(lab.target, sizeof lab.target, "%.400s", lab.folder);
-    CHECK_CODE(PAWL_IO, try_open(false)); /* a folder */
+    CHECK_CODE(PAWL_INVALID, try_open(false)); /* a folder */
+    (void)snprintf(lab.target, sizeof lab.target, "%.400s/pipe", lab.folder);
+    CHECK_EQ(0, mkfifo(lab.target, 0600));
+    CHECK_CODE(PAWL_INVALID, try_open(true)); /* which SQLite would wait for */
+    CHECK_EQ(0, unlink(lab.target));
     lab_close(&lab);
 }
 
