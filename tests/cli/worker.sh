@@ -440,9 +440,11 @@ timeout_of_task()
     start_stubborn 0 --once
     hear term
     ended 0
-    state t DEAD_LETTER
-    # The engine may have ended the attempt already: no outcome is dropped, and none comes late.
-    grep -qE ' level=warn event=worker.task_ended task=t epoch=1 outcome=(fail|timed_out) exit_status=0 error=".*timed out after 1000 ms" state=DEAD_LETTER$' said ||
+    # The engine may have ended the attempt already, and not yet have seen that the command has ended: whoever comes next
+    # does. No outcome is dropped, and none comes late.
+    work -- false
+    run task get t; has state '"DEAD_LETTER"'; shows '"error":"[^"]*timed out after 1000 ms'; has epoch 2
+    grep -qE ' level=warn event=worker.task_ended task=t epoch=1 outcome=(fail exit_status=0 error=".*timed out after 1000 ms" state=DEAD_LETTER|timed_out exit_status=0 error=".*" state=(DEAD_LETTER|RECOVERY_PENDING))$' said ||
         complain "$(cat said)"
     ! grep -q dropped said
     run task get t --late; shows '"late_results":\[\]'
