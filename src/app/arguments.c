@@ -2,7 +2,7 @@
 
 #include "app/cli.h"
 #include "app/commands.h"
-#include "app/nearest.h"
+#include "wire/nearest.h"
 #include "base/arena.h"
 #include "base/assert.h"
 #include "base/error.h"

@@ -24,27 +24,6 @@ static const struct pawl_column stats_columns[] = {
 };
 /* clang-format on */
 
-void pawl_show_queue_json(struct pawl_json_writer *w, const struct pawl_queue *queue)
-{
-    pawl_json_begin_object(w);
-    pawl_json_put_member_text(w, "name", queue->name);
-    pawl_json_put_member_bool(w, "is_paused", queue->is_paused);
-    pawl_json_put_member_int64(w, "lease_ms", queue->lease_ms);
-    pawl_json_put_key(w, "retry");
-    pawl_json_begin_object(w);
-    pawl_json_put_member_int64(w, "max_retries", queue->retry.max_retries);
-    pawl_json_put_member_text(w, "backoff", pawl_str_of(pawl_backoff_name(queue->retry.backoff)));
-    pawl_json_put_member_int64(w, "delay_ms", queue->retry.delay_ms);
-    pawl_json_put_member_int64(w, "delay_ms_max", queue->retry.delay_ms_max);
-    pawl_json_put_member_int64(w, "jitter_ms", queue->retry.jitter_ms);
-    pawl_json_end_object(w);
-    pawl_json_put_member_int64(w, "ready", queue->ready);
-    pawl_json_put_member_int64(w, "deferred", queue->deferred);
-    pawl_json_put_member_int64(w, "running", queue->running);
-    pawl_show_instant(w, "oldest_ready_at_ms", queue->oldest_ready_at_ms);
-    pawl_json_end_object(w);
-}
-
 static struct pawl_str queue_json(struct pawl_arena *arena, const struct pawl_queue *queue)
 {
     struct pawl_json_writer w;

@@ -5,16 +5,6 @@
 #include "base/error.h"
 #include "base/str.h"
 
-int32_t pawl_retries_as_given(int64_t max_retries)
-{
-    return max_retries == 0 ? PAWL_RETRIES_NONE : (int32_t)max_retries;
-}
-
-int64_t pawl_delay_as_given(int64_t delay_ms)
-{
-    return delay_ms == 0 ? PAWL_DELAY_NONE : delay_ms;
-}
-
 bool pawl_given_any_retry(const struct pawl_cli *cli)
 {
     return pawl_given(cli, "max-retries") || pawl_given(cli, "retry-delay") ||

@@ -6,11 +6,6 @@
 
 struct pawl_cli;
 
-/* A number of retries or a delay as struct pawl_retry has it, where zero means the default and what
- * is none has a value of its own. */
-int32_t pawl_retries_as_given(int64_t max_retries);
-int64_t pawl_delay_as_given(int64_t delay_ms);
-
 /* Sets what --max-retries, --retry-delay, --retry-delay-max, --retry-jitter and --backoff say; what
  * is not given stays. Complains as pawl_given does. */
 void pawl_given_retry(struct pawl_cli *cli, struct pawl_retry *retry);

@@ -2,7 +2,7 @@
 #include "app/cli.h"
 #include "app/commands.h"
 #include "app/listing.h"
-#include "app/nearest.h"
+#include "wire/nearest.h"
 #include "app/show.h"
 #include "app/watch.h"
 #include "base/arena.h"

@@ -3,15 +3,15 @@
  * The keys are those that `pawl task get -o json` prints, so that what one store says can be given
  * to another; what only a store can know (state, epoch, version …) is read over. A key nobody knows
  * is refused: it would be a value that silently does nothing. */
-#include "app/nearest.h"
-#include "app/retry.h"
-#include "app/show.h"
-#include "app/task_add.h"
+#include "wire/task_json.h"
+
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/error.h"
 #include "base/instant.h"
 #include "base/str.h"
+#include "wire/nearest.h"
+#include "wire/words.h"
 
 #include <assert.h>
 

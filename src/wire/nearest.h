@@ -1,6 +1,6 @@
 /* The word somebody may have meant. */
-#ifndef PAWL_APP_NEAREST_H
-#define PAWL_APP_NEAREST_H
+#ifndef PAWL_WIRE_NEAREST_H
+#define PAWL_WIRE_NEAREST_H
 
 #include "pawl.h"
 

@@ -1,4 +1,4 @@
-#include "app/nearest.h"
+#include "wire/nearest.h"
 
 #include "base/str.h"
 
