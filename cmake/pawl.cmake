@@ -136,7 +136,6 @@ function(pawl_test name)
         SQLite::SQLite3 ${CMAKE_DL_LIBS} ${arg_USES})
     add_test(NAME ${name} COMMAND ${name} ${arg_ARGS} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" RUN_SERIAL ${arg_SERIAL})
-    set_property(GLOBAL APPEND PROPERTY PAWL_TEST_PROGRAMS "$<TARGET_FILE:${name}>")
 endfunction()
 
 # pawl_script_test(<name> <script> [LABELS <label>...] [SERIAL])
@@ -151,5 +150,4 @@ function(pawl_script_test name script)
         "CC=${CMAKE_C_COMPILER}" "PAWL_LIBPQ_INCLUDE=${PAWL_LIBPQ_INCLUDE}")
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" RUN_SERIAL ${arg_SERIAL}
         ENVIRONMENT "${environment}")
-    set_property(GLOBAL APPEND PROPERTY PAWL_TEST_PROGRAMS "sh ${path}")
 endfunction()

@@ -280,7 +280,7 @@ static const char fill_sql[] =
     "INSERT INTO late SELECT i, i / 2, 1, 1, 'x', 1, 1, 'x' FROM generate_series(1, 3000) i;"
     "ANALYZE;";
 
-TEST("no statement on PostgreSQL scans, sorts or walks a table that grows, young or full")
+TEST("D-19 no statement on PostgreSQL scans, sorts or walks a table that grows, young or full")
 {
     static struct lab lab;
     struct postgres_side side;

@@ -1140,7 +1140,7 @@ static bool plan_is_good(const char *name, const char *plan)
     return is_good;
 }
 
-TEST("no statement scans a table that grows, sorts, or builds an index of its own")
+TEST("D-19 no statement scans a table that grows, sorts, or builds an index of its own")
 {
     sqlite3 *db = NULL;
     char *sql = NULL;
