@@ -42,14 +42,16 @@ static void end(struct pawl_execution *execution)
     pawl_execution_close(execution);
 }
 
-TEST_EACH_STORE("T-107 T-036 a lost task waits while its execution's lock is held, and comes back "
-                "once it is free")
+TEST_EACH_STORE(
+    "T-107 T-036 D-29 a lost task waits while its execution's lock is held, whatever its "
+    "pid says, and comes back once it is free")
 {
     lab_open(lab);
     struct pawl_grant grant = claim_supervised(lab, NEW());
     struct pawl_str id = grant.fence.task_id;
     CHECK(lab_get(lab, id).is_supervised);
     struct pawl_execution *execution = begin(lab, &grant.fence);
+    (void)lab_sql(lab, "UPDATE worker SET pid = 2147483647"); /* nobody's */
 
     lab_pass(lab, LEASE_MS);
     struct pawl_task task = lab_get(lab, id);
@@ -64,8 +66,11 @@ TEST_EACH_STORE("T-107 T-036 a lost task waits while its execution's lock is hel
     CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_complete(lab->pawl, id, NO_TEXT,
                                                       CHANGE(.fence = &grant.fence), &lab->err));
 
+    int64_t version = task.version;
     lab_pass(lab, 60 * SECOND_MS); /* however long it takes */
+    lab_pass(lab, 600 * SECOND_MS);
     CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, id).state);
+    CHECK_EQ(version, lab_get(lab, id).version);
     CHECK_TEXT("created queued started recovery_pending updated",
                lab_told(lab, id)); /* one note, not one a look */
     CHECK_STR("recovery_pending", lab_last(lab, id).action);
@@ -129,6 +134,7 @@ TEST_EACH_STORE(
     CHECK_TEXT(
         pid,
         lab_sql(lab, "SELECT pid FROM worker")); /* whoever recovers has the very pid of the row */
+    (void)lab_sql(lab, "UPDATE worker SET started_at_ms = started_at_ms - 1000000"); /* another's */
     struct pawl_execution *execution = NULL;
     lab_pass(lab, LEASE_MS);
     CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, grant.fence.task_id).state);
@@ -154,58 +160,96 @@ TEST_EACH_STORE("an execution is begun once: the second one is told that the loc
     CHECK_REFUSED(PAWL_LEASE_LOST, pawl_execution_begin(lab->pawl, &wrong, &second, &lab->err));
 }
 
-/* A worker with a command: says the command's pid, and both sleep until they are killed. */
-static struct pawl_fence child_fence;
-static int child_pipe[2];
+/* ---- Workers in processes of their own ---- */
 
-static int hold_lock(struct lab *lab, int number)
+struct worker_process {
+    pid_t pid;
+    struct {
+        pid_t command; /* 0 = it does the work itself */
+        int64_t epoch;
+    } told;
+};
+static int worker_pipe[2];
+
+/* Claims one task, begins its work, tells of it, and goes on until it is killed. */
+static int work_until_killed(struct lab *lab, int has_command)
 {
     struct pawl_options options = lab_options(lab);
     struct pawl *pawl = NULL;
+    struct pawl_claimed claimed;
     struct pawl_execution *execution = NULL;
-    (void)number;
+    struct worker_process self = {0};
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* it goes with the test, however that ends */
+    lab->world.random ^= (uint64_t)getpid() << 20;
     if (pawl_open(&pawl, &options, NULL) != PAWL_OK) return 1;
-    if (pawl_execution_begin(pawl, &child_fence, &execution, NULL) != PAWL_OK) return 2;
-    pid_t command = fork(); /* what does the work inherits the lock, and outlives its worker */
-    if (command == 0) {
-        for (;;) (void)pause();
+    struct pawl_claim *ask = CLAIM(.worker_id = W, .lease_ms = LEASE_MS, .is_supervised = true);
+    if (pawl_task_claim(pawl, ask, lab->keep, &claimed, NULL) != PAWL_OK || claimed.count != 1) {
+        return 2;
     }
-    if (write(child_pipe[1], &command, sizeof command) != (ssize_t)sizeof command) return 3;
+    if (pawl_execution_begin(pawl, &claimed.grants[0].fence, &execution, NULL) != PAWL_OK) return 3;
+    self.told.epoch = claimed.grants[0].fence.epoch;
+    /* What does the work inherits the lock, and outlives its worker. */
+    if (has_command) self.told.command = fork();
+    bool is_worker = !has_command || self.told.command != 0;
+    if (is_worker && write(worker_pipe[1], &self.told, sizeof self.told) < 0) return 4;
     for (;;) (void)pause();
 }
 
-TEST_EACH_STORE("T-036 D-09 the lock is the command's: with its worker killed it waits, with the "
-                "command killed it is back")
+static struct worker_process start_worker(struct lab *lab, bool has_command)
 {
-    lab_open(lab);
-    struct pawl_grant grant = claim_supervised(lab, NEW());
-    struct pawl_str id = grant.fence.task_id;
-    pid_t command = 0;
-    child_fence = grant.fence;
-    CHECK_EQ(0, pipe(child_pipe));
-    CHECK_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1)); /* so that the orphan's end can be waited for */
-    pid_t worker = lab_fork(lab, hold_lock, 0);
-    CHECK_EQ((int64_t)sizeof command, (int64_t)read(child_pipe[0], &command, sizeof command));
+    struct worker_process worker;
+    CHECK_EQ(0, pipe(worker_pipe));
+    worker.pid = lab_fork(lab, work_until_killed, has_command);
+    CHECK_EQ(0, close(worker_pipe[1]));
+    CHECK_EQ((int64_t)sizeof worker.told,
+             (int64_t)read(worker_pipe[0], &worker.told, sizeof worker.told));
+    CHECK_EQ(0, close(worker_pipe[0]));
+    return worker;
+}
 
-    CHECK_EQ(0, kill(worker, SIGKILL));
-    CHECK_EQ(-1, lab_wait(worker));
-    lab_pass(lab, LEASE_MS);
-    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, id).state);
-    CHECK_EQ(0, kill(command, SIGKILL));
-    CHECK_EQ(command, waitpid(command, NULL, 0));
-    CHECK_EQ(0, close(child_pipe[0]) + close(child_pipe[1]));
-    lab_pass(lab, 10 * SECOND_MS);
-    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
-    CHECK_EQ(1, lab_get(lab, id).retries);
+/* Kills it and waits until it is a zombie: dead, and its pid still there. */
+static void kill_to_zombie(pid_t pid)
+{
+    siginfo_t info;
+    CHECK_EQ(0, kill(pid, SIGKILL));
+    CHECK_EQ(0, waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT));
 }
 
 TEST_EACH_STORE(
-    "B9 a supervised lease of another place is given back by expiry alone, and never before")
+    "T-036 T-107 D-09 the lock is the command's: with its worker killed it waits, with the "
+    "command killed it is back, though both are zombies")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    CHECK_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1)); /* so that the orphan's end can be waited for */
+    struct worker_process worker = start_worker(lab, true);
+    char pid[32];
+    (void)snprintf(pid, sizeof pid, "%ld", (long)worker.pid);
+    CHECK_TEXT(pid, lab_sql(lab, "SELECT pid FROM worker"));
+
+    kill_to_zombie(worker.pid);
+    lab_pass(lab, LEASE_MS);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, id).state);
+    kill_to_zombie(worker.told.command);
+    lab_pass(lab, 10 * SECOND_MS);
+    struct pawl_task task = lab_get(lab, id);
+    CHECK_EQ(PAWL_TASK_QUEUED, task.state);
+    CHECK_EQ(1, task.retries);
+    CHECK_EQ(worker.told.epoch + 1, task.epoch);
+    CHECK_EQ(0, task.owner.len);
+    CHECK_EQ(0, task.lease_end_at_ms);
+    CHECK_EQ(-1, lab_wait(worker.pid));
+    CHECK_EQ(-1, lab_wait(worker.told.command));
+}
+
+TEST_EACH_STORE(
+    "T-107 B9 a supervised lease of another host is given back by expiry alone, and never before")
 {
     lab_open(lab);
     struct pawl_grant grant = claim_supervised(lab, NEW());
     struct pawl_execution *execution = begin(lab, &grant.fence);
-    (void)lab_sql(lab, "UPDATE worker SET place = 'elsewhere@another boot', boot = 'another boot'");
+    (void)lab_sql(lab, "UPDATE worker SET place = 'elsewhere@another boot', boot = 'another boot', "
+                       "host = 'another host'");
     int64_t just_ms = lab->store == LAB_SQLITE ? 1 : LEASE_MS / 2; /* PostgreSQL's clock goes on */
     lab_pass(lab, LEASE_MS - just_ms);
     CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, grant.fence.task_id).state);
@@ -215,7 +259,7 @@ TEST_EACH_STORE(
 }
 
 TEST_EACH_STORE(
-    "B9 what was held before a reboot comes back, though its worker has claimed without "
+    "T-107 B9 what was held before a reboot comes back, though its worker has claimed without "
     "supervision since")
 {
     lab_open(lab);
@@ -318,18 +362,20 @@ TEST_EACH_STORE("T-045 who has stopped after losing the lease says so, and exact
     CHECK_EQ(1, lab_get(lab, id).retries);
 }
 
-TEST_EACH_STORE("T-102 T-103 a task that kills its workers waits 0, 1, 2 s and is a dead letter "
+TEST_EACH_STORE("T-102 T-103 a task that kills its workers waits 0, 1, 2, 4 s and is a dead letter "
                 "after max_retries + 1")
 {
-    static const int64_t want_s[] = {0, 1, 2};
+    static const int64_t want_s[] = {0, 1, 2, 4};
     lab_open(lab);
-    struct pawl_str id = lab_add(lab, NEW(.retry = {.max_retries = 3}));
+    struct pawl_str id = lab_add(lab, NEW(.retry = {.max_retries = COUNT_OF(want_s)}));
     for (size_t i = 0; i <= COUNT_OF(want_s); i++) {
-        struct pawl_claimed claimed =
-            lab_claim(lab, CLAIM(.worker_id = W, .lease_ms = LEASE_MS, .is_supervised = true));
-        CHECK_EQ(1, claimed.count);
+        struct worker_process worker = start_worker(lab, false);
+        CHECK_EQ(0, kill(worker.pid, SIGKILL));
+        CHECK_EQ(-1, lab_wait(worker.pid));
         lab_pass(lab, LEASE_MS);
         struct pawl_task task = lab_get(lab, id);
+        CHECK_EQ((int64_t)i + 1, task.retries);
+        CHECK_EQ((int64_t)i + 1, task.recoveries);
         if (i == COUNT_OF(want_s)) break;
         CHECK_EQ(PAWL_TASK_QUEUED, task.state);
         int64_t wait_ms =
@@ -339,8 +385,38 @@ TEST_EACH_STORE("T-102 T-103 a task that kills its workers waits 0, 1, 2 s and i
     }
     struct pawl_task task = lab_get(lab, id);
     CHECK_EQ(PAWL_TASK_DEAD_LETTER, task.state);
-    CHECK_EQ(4, task.retries);
     CHECK(pawl_str_has(task.error, PAWL_STR("vanished")));
+}
+
+TEST_EACH_STORE(
+    "T-031 after the lease's end, recovery and another claim, the first worker's completion and "
+    "renewal are both LEASE_LOST")
+{
+    lab_open(lab);
+    for (int is_supervised = 0; is_supervised <= 1; is_supervised++) {
+        struct pawl_claim *ask =
+            CLAIM(.worker_id = W, .lease_ms = LEASE_MS, .is_supervised = is_supervised);
+        struct pawl_str id = lab_add(lab, NEW());
+        struct pawl_fence old = lab_claim(lab, ask).grants[0].fence;
+        lab_pass(lab, LEASE_MS);
+        CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+        struct pawl_fence held = lab_start(lab, id, "v");
+        struct pawl_task before = lab_get(lab, id);
+
+        CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_complete(lab->pawl, id, PAWL_STR("\"old\""),
+                                                          CHANGE(.fence = &old), &lab->err));
+        struct pawl_renewal renewal = {0};
+        check_ok(lab, pawl_lease_renew(lab->pawl, &old, 1, 0, &renewal, &lab->err));
+        CHECK_EQ(PAWL_LEASE_LOST, renewal.code);
+        struct pawl_task task = lab_get(lab, id);
+        CHECK_EQ(PAWL_TASK_RUNNING, task.state);
+        CHECK_STR("v", task.owner);
+        CHECK_EQ(before.version, task.version);
+        CHECK_EQ(before.lease_end_at_ms, task.lease_end_at_ms);
+        check_ok(lab, pawl_task_complete(lab->pawl, id, PAWL_STR("\"new\""), CHANGE(.fence = &held),
+                                         &lab->err));
+        CHECK_STR("\"new\"", lab_get(lab, id).result);
+    }
 }
 
 TEST_EACH_STORE("T-051 a supervised attempt over its time ends its lease; charged as timed out "
@@ -424,29 +500,64 @@ TEST_EACH_STORE("T-114 resolve moves RECOVERY_PENDING to each outcome with a new
     }
 }
 
-TEST_EACH_STORE("T-104 D-14 recovery of one ownerless, one alive, one unreadable and one good task "
-                "gives the good one back")
+TEST_EACH_STORE(
+    "T-104 D-14 recovery of one ownerless, one unreadable, one alive, one raced and one good "
+    "task gives the good one back")
 {
+    enum { OWNERLESS, UNREADABLE, ALIVE, RACED, GOOD, COUNT };
     lab_open(lab);
-    struct pawl_grant grants[4];
-    for (size_t i = 0; i < COUNT_OF(grants); i++) grants[i] = claim_supervised(lab, NEW());
-    struct pawl_execution *execution = begin(lab, &grants[1].fence);
+    struct pawl_grant grants[COUNT];
+    struct pawl_str ids[COUNT];
+    for (size_t i = 0; i < COUNT; i++) {
+        grants[i] = claim_supervised(lab, NEW());
+        ids[i] = grants[i].fence.task_id;
+    }
+    struct pawl_execution *execution = begin(lab, &grants[ALIVE].fence);
     char sql[200];
     (void)snprintf(sql, sizeof sql, "UPDATE task SET owner = 999999 WHERE id = '%.*s'",
-                   PAWL_STR_ARG(grants[0].fence.task_id));
+                   PAWL_STR_ARG(ids[OWNERLESS]));
     (void)lab_sql(lab, sql);
     (void)snprintf(sql, sizeof sql, "UPDATE task SET state = 77 WHERE id = '%.*s'",
-                   PAWL_STR_ARG(grants[2].fence.task_id));
+                   PAWL_STR_ARG(ids[UNREADABLE]));
     (void)lab_sql(lab, sql);
-    lab_pass(lab, LEASE_MS);
-    struct pawl_task ownerless = lab_get(lab, grants[0].fence.task_id);
-    struct pawl_task task;
-    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, ownerless.state);
-    CHECK(pawl_str_has(ownerless.recovery_note, PAWL_STR("resolve it")));
-    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, grants[1].fence.task_id).state);
-    CHECK_REFUSED(PAWL_CORRUPT, pawl_task_get(lab->pawl, grants[2].fence.task_id, false, lab->keep,
-                                              &task, &lab->err));
-    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, grants[3].fence.task_id).state);
+
+    /* Until the step that wants the proof: what is found then comes with the next one. */
+    lab_elapse(lab, LEASE_MS);
+    int64_t next_at_boot_ms;
+    for (int i = 0; lab_get(lab, ids[RACED]).recovery_look_at_ms == 0; i++) {
+        CHECK(i < 100);
+        check_ok(lab, pawl_step(lab->pawl, &next_at_boot_ms, &lab->err));
+    }
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, ids[RACED]).state);
+    /* Somebody else has handled one of them meanwhile, and it runs again. */
+    struct pawl_options options = lab_options(lab);
+    options.no_timers = true;
+    struct pawl *other = lab_handle(lab, &options);
+    struct pawl_grant again;
+    check_ok(lab, pawl_task_resolve(other, ids[RACED], PAWL_TASK_QUEUED, NO_TEXT, NULL, &lab->err));
+    check_ok(lab, pawl_task_start(other, ids[RACED], CLAIM(.worker_id = PAWL_STR("v")), lab->keep,
+                                  &again, &lab->err));
+    pawl_close(other);
+    int64_t version = lab_get(lab, ids[RACED]).version;
+    lab_settle(lab, lab->pawl);
+
+    struct pawl_task task = lab_get(lab, ids[OWNERLESS]);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, task.state);
+    CHECK(pawl_str_has(task.recovery_note, PAWL_STR("resolve it")));
+    task = lab_get(lab, ids[ALIVE]);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, task.state);
+    CHECK(pawl_str_has(task.recovery_note, PAWL_STR("its work goes on")));
+    CHECK_REFUSED(PAWL_CORRUPT,
+                  pawl_task_get(lab->pawl, ids[UNREADABLE], false, lab->keep, &task, &lab->err));
+    task = lab_get(lab, ids[RACED]);
+    CHECK_EQ(PAWL_TASK_RUNNING, task.state);
+    CHECK_STR("v", task.owner);
+    CHECK_EQ(again.fence.epoch, task.epoch);
+    CHECK_EQ(version, task.version);
+    task = lab_get(lab, ids[GOOD]);
+    CHECK_EQ(PAWL_TASK_QUEUED, task.state);
+    CHECK_EQ(grants[GOOD].fence.epoch + 1, task.epoch);
+    CHECK_EQ(1, task.retries);
     end(execution);
 }
 

@@ -154,7 +154,7 @@ static void world_init(struct lab_world *world)
     };
 }
 
-void lab_pass(struct lab *lab, int64_t ms)
+void lab_elapse(struct lab *lab, int64_t ms)
 {
     atomic_fetch_add(&lab->world.wall_ms, ms);
     atomic_fetch_add(&lab->world.boot_ms, ms);
@@ -172,6 +172,11 @@ void lab_pass(struct lab *lab, int64_t ms)
                        ms, ms, ms, ms, ms, ms, ms, ms);
         (void)postgres_sql(lab, sql);
     }
+}
+
+void lab_pass(struct lab *lab, int64_t ms)
+{
+    lab_elapse(lab, ms);
     lab_settle(lab, lab->pawl);
 }
 

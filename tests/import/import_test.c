@@ -236,6 +236,7 @@ TEST_EACH_STORE(
     CHECK(lab_get(lab, ID("digits")).created_at_ms > INT64_C(1767225600000));
     CHECK_EQ(0, lab_get(lab, ID("junk")).next_retry_at_ms);
     CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, ID("runs")).state);
+    CHECK(lab_start(lab, ID("runs"), "w").epoch > 1); /* and can be started */
     CHECK_TEXT("junk: created_at: \"yesterday\" is no instant: the time of import\n"
                "junk: next_retry_at: \"soon\" is no instant: none\n"
                "runs: lease_expires_at: \"not yet\" is no instant: its lease is over\n"
