@@ -513,31 +513,13 @@ TEST_EACH_STORE("two handles with threads and four workers on one store share ou
 
 /* ---- Turns ---- */
 
-/* Holds the turn of a SQLite store, as another process would. */
-static int hold_turn(struct lab *lab)
-{
-    char path[LAB_PATH_BYTES_MAX + 8];
-    (void)snprintf(path, sizeof path, "%s-turn", lab->target);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    CHECK(fd >= 0);
-    struct flock both = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 2};
-    CHECK_EQ(0, fcntl(fd, F_OFD_SETLKW, &both));
-    return fd;
-}
-
-struct holder {
-    pthread_t thread;
-    struct lab *lab;
-    int turn;
-};
-
 /* Lets a lease's time pass while the other waits for the turn, then gives the turn up. */
 static void *let_time_pass(void *argument)
 {
-    struct holder *holder = argument;
+    struct lab *lab = argument;
     (void)poll(NULL, 0, 20);
-    atomic_fetch_add(&holder->lab->world.boot_ms, 61 * SECOND_MS);
-    (void)close(holder->turn);
+    atomic_fetch_add(&lab->world.boot_ms, 61 * SECOND_MS);
+    lab_let_go(lab);
     return NULL;
 }
 
@@ -546,27 +528,28 @@ TEST_SQLITE("D-17 time is read after the turn is there: a lease that ended meanw
     lab_open(lab);
     struct pawl_str id = lab_add(lab, NEW());
     struct pawl_fence fence = lab_start(lab, id, "w");
-    struct holder holder = {.lab = lab, .turn = hold_turn(lab)};
-    CHECK_EQ(0, pthread_create(&holder.thread, NULL, let_time_pass, &holder));
+    pthread_t holder;
+    CHECK_EQ(PAWL_OK, lab_hold(lab));
+    CHECK_EQ(0, pthread_create(&holder, NULL, let_time_pass, lab));
     CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_complete(lab->pawl, id, PAWL_STR("1"),
                                                       CHANGE(.fence = &fence), &lab->err));
-    CHECK_EQ(0, pthread_join(holder.thread, NULL));
+    CHECK_EQ(0, pthread_join(holder, NULL));
     CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
     CHECK_EQ(1, lab_get(lab, id).retries);
 }
 
-TEST_SQLITE(
-    "D-11 D-13 while another process holds the turn reads go on, and a change is BUSY after 5 s")
+TEST_EACH_STORE(
+    "D-11 D-13 while another process holds the store reads go on, and a change is BUSY after 5 s")
 {
     lab_open_real(lab);
     struct pawl_str id = lab_add(lab, NEW());
-    int turn = hold_turn(lab);
+    CHECK_EQ(PAWL_OK, lab_hold(lab));
     CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
     CHECK_EQ(1, lab_list(lab, LIST(.limit = 0)).count);
     CHECK_REFUSED(PAWL_BUSY, pawl_task_pause(lab->pawl, id, NULL, &lab->err));
     CHECK(pawl_code_repeats(PAWL_BUSY));
     CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
-    (void)close(turn);
+    lab_let_go(lab);
     check_ok(lab, pawl_task_pause(lab->pawl, id, NULL, &lab->err));
     CHECK_TEXT("created queued paused", lab_told(lab, id));
 }

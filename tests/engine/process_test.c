@@ -306,7 +306,7 @@ static void *say_progress(void *argument)
     return NULL;
 }
 
-/* Exits while its update waits for the turn, which the test holds. */
+/* Exits while its update waits for the store, which the test holds. */
 static int die_before_update(struct lab *lab, int number)
 {
     (void)number;
@@ -318,16 +318,12 @@ static int die_before_update(struct lab *lab, int number)
     return 9;
 }
 
-TEST_SQLITE("T-035 a process that exits before its update is written: progress is still 0")
+TEST_EACH_STORE("T-035 a process that exits before its update is written: progress is still 0")
 {
     add_the_task(lab);
-    char path[LAB_PATH_BYTES_MAX + 8];
-    (void)snprintf(path, sizeof path, "%s-turn", lab->target);
-    int turn = open(path, O_RDWR | O_CLOEXEC);
-    struct flock both = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 2};
-    CHECK_EQ(0, fcntl(turn, F_OFD_SETLKW, &both));
+    CHECK_EQ(PAWL_OK, lab_hold(lab));
     CHECK_EQ(9, lab_wait(lab_fork(lab, die_before_update, 0)));
-    (void)close(turn);
+    lab_let_go(lab);
     lab_open_real(lab);
     CHECK_NEAR(0, lab_get(lab, the_task()).progress, 0);
     CHECK_EQ(1, lab_get(lab, the_task()).version);

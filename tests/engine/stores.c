@@ -5,6 +5,7 @@
 #include "store/libpq.h"
 #endif
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -15,6 +16,14 @@
 #include <unistd.h>
 
 enum { KEEP_BYTES_MAX = 512 * 1024 * 1024 };
+
+struct lab_hold {
+    int turn_fd; /* SQLite; -1 = not held */
+#if PAWL_POSTGRES
+    struct pawl_libpq pq;
+    PGconn *conn;
+#endif
+};
 
 /* ---- PostgreSQL ---- */
 
@@ -59,6 +68,26 @@ static const char *postgres_sql(struct lab *lab, const char *sql)
     return kept.ptr;
 }
 
+/* The turn is the row of head (store/statements.sql, HEAD_LOCK). */
+static bool postgres_hold(struct lab *lab)
+{
+    const char *const keys[] = {"dbname", NULL};
+    const char *const values[] = {lab->target, NULL};
+    struct lab_hold *hold = lab->hold;
+    if (pawl_libpq_load(&hold->pq, NULL) != PAWL_OK) return false;
+    hold->conn = hold->pq.connectdbParams(keys, values, 1);
+    PGresult *result = hold->pq.exec(hold->conn, "BEGIN; SELECT 1 FROM head FOR UPDATE");
+    bool holds = hold->pq.resultStatus(result) == PGRES_TUPLES_OK;
+    hold->pq.clear(result);
+    return holds;
+}
+
+static void postgres_let_go(struct lab_hold *hold)
+{
+    if (hold->conn != NULL) hold->pq.finish(hold->conn);
+    pawl_libpq_unload(&hold->pq);
+}
+
 static void postgres_remove(struct lab *lab)
 {
     (void)postgres_sql(lab, "DO 'BEGIN EXECUTE ''DROP SCHEMA IF EXISTS '' || "
@@ -80,6 +109,17 @@ static const char *postgres_sql(struct lab *lab, const char *sql)
 {
     (void)lab;
     return sql;
+}
+
+static bool postgres_hold(struct lab *lab)
+{
+    (void)lab;
+    return false;
+}
+
+static void postgres_let_go(struct lab_hold *hold)
+{
+    (void)hold;
 }
 
 static void postgres_remove(struct lab *lab)
@@ -113,6 +153,36 @@ static const char *sqlite_sql(struct lab *lab, const char *sql)
     }
     (void)sqlite3_close(db);
     return kept.ptr;
+}
+
+/* The turn (engine/turn.h), by its two bytes. */
+static bool sqlite_hold(struct lab *lab)
+{
+    char path[LAB_PATH_BYTES_MAX + 8];
+    struct flock both = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 2};
+    (void)snprintf(path, sizeof path, "%s-turn", lab->target);
+    lab->hold->turn_fd = open(path, O_RDWR | O_CLOEXEC);
+    return lab->hold->turn_fd >= 0 && fcntl(lab->hold->turn_fd, F_OFD_SETLKW, &both) == 0;
+}
+
+/* ---- */
+
+enum pawl_code lab_hold(struct lab *lab)
+{
+    lab->hold = calloc(1, sizeof *lab->hold);
+    if (lab->hold == NULL) return PAWL_NO_MEMORY;
+    lab->hold->turn_fd = -1;
+    bool holds = lab->store == LAB_POSTGRES ? postgres_hold(lab) : sqlite_hold(lab);
+    return holds ? PAWL_OK : PAWL_IO;
+}
+
+void lab_let_go(struct lab *lab)
+{
+    if (lab->hold == NULL) return;
+    if (lab->hold->turn_fd >= 0) (void)close(lab->hold->turn_fd);
+    if (lab->store == LAB_POSTGRES) postgres_let_go(lab->hold);
+    free(lab->hold);
+    lab->hold = NULL;
 }
 
 const char *lab_sql(struct lab *lab, const char *sql)
@@ -258,6 +328,7 @@ void lab_run(const void *store, void (*body)(struct lab *lab))
     world_init(&lab->world);
     CHECK_OK(pawl_arena_open(&lab->keep, KEEP_BYTES_MAX), NULL);
     body(lab);
+    lab_let_go(lab);
     pawl_close(lab->pawl);
     if (lab->store == LAB_POSTGRES) postgres_remove(lab);
     pawl_arena_close(lab->keep);

@@ -46,6 +46,7 @@ struct lab {
     char folder[LAB_PATH_BYTES_MAX]; /* of this test; for SQLite the store lies in it */
     char target[LAB_PATH_BYTES_MAX]; /* path or URI */
     struct lab_world world;
+    struct lab_hold *hold;   /* of lab_hold */
     struct pawl *pawl;       /* of lab_open or lab_open_real; closed at the end */
     struct pawl_arena *keep; /* for what calls return; lives as long as the test */
     struct pawl_error err;
@@ -66,6 +67,11 @@ void lab_elapse(struct lab *lab, int64_t ms);
 void lab_pass(struct lab *lab, int64_t ms);
 /* Steps until nothing is left to be done now. */
 void lab_settle(struct lab *lab, struct pawl *pawl);
+
+/* Keeps the store busy, as another process may: until lab_let_go reads go on and nobody commits a
+ * change. Checks nothing, so threads may call it. */
+enum pawl_code lab_hold(struct lab *lab);
+void lab_let_go(struct lab *lab);
 
 /* Runs SQL behind the library's back. The first column of the first row, or ""; in keep. */
 const char *lab_sql(struct lab *lab, const char *sql);

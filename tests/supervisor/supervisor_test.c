@@ -2,7 +2,6 @@
  * an event, with a bound far beyond what it takes. */
 #include "base/arena.h"
 #include "engine/stores.h"
-#include "engine/turn.h"
 #include "supervisor/supervisor.h"
 
 #include <poll.h>
@@ -55,9 +54,8 @@ struct stage {
     _Atomic int code;              /* of what the handler has tried */
     _Atomic int64_t tokens[WORKS_MAX];
     _Atomic int64_t lease_end_at_ms;
-    struct pawl_turn *turn; /* taken by the handler */
-    pthread_t holder;       /* gives it back */
-    _Atomic int64_t child;  /* left behind by the handler */
+    pthread_t holder;      /* lets the store go that the handler holds */
+    _Atomic int64_t child; /* left behind by the handler */
 };
 
 static enum pawl_work_end handle(void *self, struct pawl_work *work)
@@ -329,42 +327,37 @@ TEST_EACH_STORE("T-052 a lease of 100 ms works")
     stop(&stage);
 }
 
-static void *hold_turn(void *argument)
+static void *let_go_after_2_s(void *argument)
 {
-    struct pawl_turn *turn = argument;
+    struct lab *lab = argument;
     (void)poll(NULL, 0, 2000);
-    pawl_turn_give(turn);
+    lab_let_go(lab);
     return NULL;
 }
 
-TEST_SQLITE("T-048 D-11 a store that is busy for half the lease does not cost the lease")
+TEST_EACH_STORE("T-048 D-11 a store that is busy for half the lease does not cost the lease")
 {
     struct stage stage = {.options = {.lease_ms = 4000}};
-    struct pawl_turn *turn = NULL;
     pthread_t holder;
     start(&stage, lab, see_renewals);
     struct pawl_str id = lab_add(lab, NEW());
     UNTIL(atomic_load(&stage.entered) == 1);
-    CHECK_OK(pawl_turn_open(&turn, pawl_str_of(lab->target), false, false, &lab->err), &lab->err);
-    CHECK_OK(pawl_turn_take(turn, BOUND_MS, &lab->err), &lab->err);
-    CHECK_EQ(0, pthread_create(&holder, NULL, hold_turn, turn)); /* 2 s, over the first renewal */
+    CHECK_EQ(PAWL_OK, lab_hold(lab));
+    CHECK_EQ(0, pthread_create(&holder, NULL, let_go_after_2_s, lab)); /* over the first renewal */
     CHECK_EQ(0, pthread_join(holder, NULL));
     UNTIL(state_of(lab, id) == PAWL_TASK_COMPLETED);
     CHECK_EQ(1, atomic_load(&stage.entered));
     CHECK_EQ(PAWL_STOP_NONE, atomic_load(&stage.reason));
-    pawl_turn_close(turn);
     stop(&stage);
 }
 
-TEST_SQLITE("T-049 a store that cannot be reached stops the work before its lease has ended")
+TEST_EACH_STORE("T-049 a store that cannot be reached stops the work before its lease has ended")
 {
     struct stage stage = {.options = {.lease_ms = 2000}};
-    struct pawl_turn *turn = NULL;
     start(&stage, lab, wait_for_stop);
     struct pawl_str id = lab_add(lab, NEW());
     UNTIL(atomic_load(&stage.entered) == 1);
-    CHECK_OK(pawl_turn_open(&turn, pawl_str_of(lab->target), false, false, &lab->err), &lab->err);
-    CHECK_OK(pawl_turn_take(turn, BOUND_MS, &lab->err), &lab->err);
+    CHECK_EQ(PAWL_OK, lab_hold(lab));
     struct pawl_task task = lab_get(lab, id); /* a lease that nobody can renew any more */
     UNTIL(atomic_load(&stage.left) == 1);
     CHECK_EQ(PAWL_STOP_LOST, atomic_load(&stage.reason));
@@ -372,11 +365,10 @@ TEST_SQLITE("T-049 a store that cannot be reached stops the work before its leas
     CHECK(atomic_load(&stage.stopped_at_ms) < task.lease_end_at_ms);
     atomic_store(&stage.is_open, true);
     stage.act = complete;
-    pawl_turn_give(turn);
+    lab_let_go(lab);
     UNTIL(state_of(lab, id) == PAWL_TASK_COMPLETED);
     CHECK_EQ(1, lab_get(lab, id).retries);
     CHECK_EQ(1, recoveries(lab, id));
-    pawl_turn_close(turn);
     stop(&stage);
 }
 
@@ -482,7 +474,7 @@ static enum pawl_work_end insist(struct stage *stage, struct pawl_work *work)
     return pawl_work_complete(work, PAWL_STR("\"mine\""));
 }
 
-TEST_EACH_STORE("T-039 T-040 T-031 a lost lease stops its handler, whose late words are refused; "
+TEST_EACH_STORE("T-039 T-040 a lost lease stops its handler, whose late words are refused; "
                 "the next owner's stand")
 {
     struct stage stage = {.options = {.lease_ms = LEASE_MS}};
@@ -519,17 +511,23 @@ TEST_EACH_STORE("T-039 T-040 T-031 a lost lease stops its handler, whose late wo
     stop(&stage);
 }
 
-TEST_EACH_STORE(
-    "T-044 a task that somebody else was given just before completion is the other one's")
+struct call {
+    struct stage *stage;
+    struct pawl_str id;
+    enum pawl_code code;
+};
+
+static void *call_run_one(void *argument)
 {
-    struct stage stage = {0};
+    struct call *call = argument;
+    call->code = pawl_supervisor_run_one(call->stage->supervisor, call->id, NULL, NULL);
+    return NULL;
+}
+
+/* Given to somebody else behind the back of who works on it: forced, since the work goes on. */
+static struct pawl_fence give_to_other(struct lab *lab, struct pawl_str id)
+{
     struct pawl_grant grant;
-    start(&stage, lab, wait_at_gate);
-    struct pawl_str id = lab_add(lab, NEW());
-    UNTIL(atomic_load(&stage.entered) == 1);
-    CHECK_OK(
-        pawl_queue_set(lab->pawl, QUEUE_SET(.name = PAWL_STR("default"), .pause = 1), &lab->err),
-        &lab->err);
     expire(lab, id);
     CHECK_OK(pawl_task_resolve(lab->pawl, id, PAWL_TASK_QUEUED, NO_TEXT, CHANGE(.is_forced = true),
                                &lab->err),
@@ -537,13 +535,68 @@ TEST_EACH_STORE(
     CHECK_OK(pawl_task_start(lab->pawl, id, CLAIM(.worker_id = PAWL_STR("other")), lab->keep,
                              &grant, &lab->err),
              &lab->err);
-    atomic_store(&stage.is_open, true);
-    UNTIL(in_hand(&stage) == 0);
-    CHECK_EQ(PAWL_TASK_RUNNING, state_of(lab, id));
-    CHECK_OK(pawl_task_complete(lab->pawl, id, PAWL_STR("\"other\""), CHANGE(.fence = &grant.fence),
-                                &lab->err),
+    return grant.fence;
+}
+
+static size_t late_count(struct lab *lab, struct pawl_str id)
+{
+    struct pawl_late_results late;
+    CHECK_OK(pawl_task_late_results(lab->pawl, id, lab->keep, &late, &lab->err), &lab->err);
+    return late.count;
+}
+
+static void complete_by(struct lab *lab, struct pawl_fence fence)
+{
+    CHECK_EQ(PAWL_TASK_RUNNING, state_of(lab, fence.task_id));
+    CHECK_OK(pawl_task_complete(lab->pawl, fence.task_id, PAWL_STR("\"other\""),
+                                CHANGE(.fence = &fence), &lab->err),
              &lab->err);
-    CHECK_STR("\"other\"", lab_get(lab, id).result);
+    CHECK_STR("\"other\"", lab_get(lab, fence.task_id).result);
+}
+
+TEST_EACH_STORE(
+    "T-044 a task that somebody else was given just before completion is the other one's: the "
+    "store refuses the completion, before any renewal was due")
+{
+    struct stage stage = {.options = {.claims_nothing = true, .lease_ms = 3600 * SECOND_MS}};
+    pthread_t caller;
+    start(&stage, lab, wait_at_gate);
+    struct call call = {.stage = &stage, .id = lab_add(lab, NEW())};
+    CHECK_EQ(0, pthread_create(&caller, NULL, call_run_one, &call));
+    UNTIL(atomic_load(&stage.entered) == 1);
+    struct pawl_fence other = give_to_other(lab, call.id);
+    atomic_store(&stage.is_open, true);
+    CHECK_EQ(0, pthread_join(caller, NULL));
+    CHECK_EQ(PAWL_STOP_NONE, atomic_load(&stage.reason));
+    CHECK_CODE(PAWL_LEASE_LOST, call.code);
+    CHECK_EQ(1, late_count(lab, call.id)); /* it was told, and refused */
+    complete_by(lab, other);
+    stop(&stage);
+}
+
+/* Ends with a result, though it was told to stop. */
+static enum pawl_work_end complete_when_told(struct stage *stage, struct pawl_work *work)
+{
+    (void)wait_for_stop(stage, work);
+    return pawl_work_complete(work, PAWL_STR("\"mine\""));
+}
+
+TEST_EACH_STORE(
+    "T-044 T-047 a task that somebody else was given, as a renewal finds: its handler ends "
+    "with a result when it is told, and has lost")
+{
+    struct stage stage = {.options = {.claims_nothing = true, .lease_ms = LEASE_MS}};
+    pthread_t caller;
+    start(&stage, lab, complete_when_told);
+    struct call call = {.stage = &stage, .id = lab_add(lab, NEW())};
+    CHECK_EQ(0, pthread_create(&caller, NULL, call_run_one, &call));
+    UNTIL(atomic_load(&stage.entered) == 1);
+    struct pawl_fence other = give_to_other(lab, call.id);
+    CHECK_EQ(0, pthread_join(caller, NULL));
+    CHECK_EQ(PAWL_STOP_LOST, atomic_load(&stage.reason));
+    CHECK_CODE(PAWL_LEASE_LOST, call.code);
+    CHECK_EQ(0, late_count(lab, call.id)); /* nothing was told any more */
+    complete_by(lab, other);
     stop(&stage);
 }
 
@@ -572,6 +625,33 @@ TEST_EACH_STORE(
              &lab->err);
 }
 
+/* Its lease is lost at its margin, for want of a renewal; in the store it goes on. Ends with a
+ * result then, and only then can the store be changed again. */
+static enum pawl_work_end complete_at_margin(struct stage *stage, struct pawl_work *work)
+{
+    atomic_store(&stage->code, (int)lab_hold(stage->lab));
+    (void)wait_for_stop(stage, work);
+    lab_let_go(stage->lab);
+    return pawl_work_complete(work, PAWL_STR("\"mine\""));
+}
+
+TEST_EACH_STORE(
+    "T-047 a handler that ends at the instant its lease is given up has lost, though the store "
+    "would still take its result")
+{
+    struct stage stage = {.options = {.claims_nothing = true, .lease_ms = 3 * SECOND_MS}};
+    start(&stage, lab, complete_at_margin);
+    struct pawl_str id = lab_add(lab, NEW());
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_supervisor_run_one(stage.supervisor, id, NULL, &lab->err));
+    CHECK_EQ(PAWL_OK, atomic_load(&stage.code));
+    CHECK_EQ(PAWL_STOP_LOST, atomic_load(&stage.reason));
+    CHECK_EQ(0, lab_get(lab, id).result.len);
+    CHECK_EQ(0, late_count(lab, id)); /* had it been told, it would be there or late */
+    UNTIL(state_of(lab, id) == PAWL_TASK_QUEUED);
+    CHECK_EQ(1, recoveries(lab, id));
+    stop(&stage);
+}
+
 static enum pawl_work_end lose_and_complete(struct stage *stage, struct pawl_work *work)
 {
     const struct pawl_fence *fence = &pawl_work_grant(work)->fence;
@@ -580,7 +660,7 @@ static enum pawl_work_end lose_and_complete(struct stage *stage, struct pawl_wor
     return pawl_work_complete(work, PAWL_STR("\"mine\""));
 }
 
-TEST_EACH_STORE("T-047 a handler that ends as its lease is lost has lost")
+TEST_EACH_STORE("a handler that ends as its lease is taken from it has lost")
 {
     struct stage stage = {.options = {.claims_nothing = true}};
     enum pawl_work_end end = PAWL_WORK_YIELDED;
@@ -741,19 +821,6 @@ TEST_EACH_STORE("D-01 D-03 errors of a start are returned as they are, and chang
     stop(&stage);
 }
 
-struct call {
-    struct stage *stage;
-    struct pawl_str id;
-    enum pawl_code code;
-};
-
-static void *call_run_one(void *argument)
-{
-    struct call *call = argument;
-    call->code = pawl_supervisor_run_one(call->stage->supervisor, call->id, NULL, NULL);
-    return NULL;
-}
-
 /* With calls that are still starting, and with what the claimer was asked for. */
 static int32_t taken(struct stage *stage)
 {
@@ -775,7 +842,7 @@ static void *give_at_stop(void *argument)
         (void)pthread_mutex_unlock(&stage->supervisor->mutex);
     }
     atomic_store(&stage->is_open, true);
-    pawl_turn_give(stage->turn);
+    lab_let_go(stage->lab);
     return NULL;
 }
 
@@ -788,9 +855,7 @@ TEST_SQLITE("calls for one task count from their beginning: the limit holds, and
     for (int i = 0; i < PAWL_RUN_ONE_MAX; i++) {
         calls[i] = (struct call){.stage = &stage, .id = lab_add(lab, NEW())};
     }
-    struct pawl_str path = pawl_str_of(lab->target);
-    CHECK_OK(pawl_turn_open(&stage.turn, path, false, false, &lab->err), &lab->err);
-    CHECK_OK(pawl_turn_take(stage.turn, BOUND_MS, &lab->err), &lab->err);
+    CHECK_EQ(PAWL_OK, lab_hold(lab));
     for (int i = 0; i < PAWL_RUN_ONE_MAX; i++) {
         CHECK_EQ(0, pthread_create(&callers[i], NULL, call_run_one, &calls[i]));
     }
@@ -804,7 +869,6 @@ TEST_SQLITE("calls for one task count from their beginning: the limit holds, and
     for (int i = 0; i < PAWL_RUN_ONE_MAX; i++) CHECK_EQ(0, pthread_join(callers[i], NULL));
     CHECK_EQ(0, lab_list(lab, LIST(.states = 1U << PAWL_TASK_RUNNING)).count);
     CHECK_EQ(0, pthread_join(stage.holder, NULL));
-    pawl_turn_close(stage.turn);
     stop(&stage);
 }
 
@@ -1042,11 +1106,8 @@ TEST_EACH_STORE("D-50 a handler that hangs beyond the grace keeps its lease no l
 
 static enum pawl_work_end complete_busy(struct stage *stage, struct pawl_work *work)
 {
-    struct pawl_str path = pawl_str_of(stage->lab->target);
-    enum pawl_code code = pawl_turn_open(&stage->turn, path, false, false, NULL);
-    if (code == PAWL_OK) code = pawl_turn_take(stage->turn, BOUND_MS, NULL);
-    bool holds =
-        code == PAWL_OK && pthread_create(&stage->holder, NULL, hold_turn, stage->turn) == 0;
+    bool holds = lab_hold(stage->lab) == PAWL_OK &&
+                 pthread_create(&stage->holder, NULL, let_go_after_2_s, stage->lab) == 0;
     atomic_store(&stage->code, (int)(holds ? PAWL_OK : PAWL_IO));
     return pawl_work_complete(work, PAWL_STR("\"mine\""));
 }
@@ -1055,11 +1116,10 @@ static void end_busy(struct stage *stage)
 {
     CHECK_EQ(PAWL_OK, atomic_load(&stage->code));
     CHECK_EQ(0, pthread_join(stage->holder, NULL));
-    pawl_turn_close(stage->turn);
 }
 
-TEST_SQLITE("T-123 D-21 a success whose commit meets a store that is busy for 2 s is recorded "
-            "once, and is no failure")
+TEST_EACH_STORE("T-123 D-21 a success whose commit meets a store that is busy for 2 s is recorded "
+                "once, and is no failure")
 {
     struct stage stage = {.options = {.claims_nothing = true, .lease_ms = 10 * SECOND_MS}};
     start(&stage, lab, complete_busy);
@@ -1072,7 +1132,8 @@ TEST_SQLITE("T-123 D-21 a success whose commit meets a store that is busy for 2 
     stop(&stage);
 }
 
-TEST_SQLITE("D-21 a success that cannot be told until the margin is a lost lease, never a failure")
+TEST_EACH_STORE(
+    "D-17 D-21 a success that waits for the store beyond its lease is a lost lease, never a failure")
 {
     struct stage stage = {.options = {.claims_nothing = true, .lease_ms = 1200}};
     start(&stage, lab, complete_busy);
