@@ -1,0 +1,71 @@
+/* Every bound of the server, with its reason. */
+#ifndef PAWL_NET_LIMITS_H
+#define PAWL_NET_LIMITS_H
+
+#include "pawl.h"
+
+#include <assert.h>
+
+enum {
+    /* ---- One request ---- */
+
+    /* Verb, target and version. Ids and names are short; what is long belongs in a body. */
+    PAWL_NET_REQUEST_LINE_BYTES_MAX = 8 * 1024,
+    /* All header lines together. Clients of the kind we know send 500 bytes; a proxy adds some, a
+     * token up to 4 KiB. */
+    PAWL_NET_HEADERS_BYTES_MAX = 32 * 1024,
+    PAWL_NET_HEADERS_MAX = 100,
+    PAWL_NET_BODY_BYTES_MAX =
+        16 * 1024 * 1024, /* a payload of 10 MiB, escaped, with what is around it */
+    /* The line in front of a chunk: eight digits are enough for any body, the rest is for an
+     * extension, which is read over. */
+    PAWL_NET_CHUNK_DIGITS_MAX = 8,
+    PAWL_NET_CHUNK_LINE_BYTES_MAX = 256,
+    PAWL_NET_SEGMENTS_MAX = 16,    /* of a path; the longest of a route has 8 */
+    PAWL_NET_PARAMETERS_MAX = 256, /* of a query: a list of ids in repeated keys */
+
+    /* A body that doubled while it grew, its tree or its decoded payload, and the answer. A budget:
+     * blocks come as needed. */
+    PAWL_NET_EXCHANGE_ARENA_BYTES_MAX = 96 * 1024 * 1024,
+
+    /* ---- One answer ---- */
+
+    PAWL_NET_ANSWER_HEADERS_BYTES_MAX = 1024, /* those a handler adds */
+    PAWL_NET_ANSWER_HEAD_BYTES_MAX = 2048,
+    PAWL_NET_REQUEST_ID_BYTES_MAX =
+        64, /* X-Request-Id as it is taken over; a longer one is replaced */
+    /* Pieces of a streaming answer that its reader has not taken yet. A slower reader is told by
+     * the end of the stream and comes back with where it was. */
+    PAWL_NET_STREAM_BYTES_MAX = 1024 * 1024,
+
+    /* ---- The server ---- */
+
+    PAWL_NET_LOOPS_MAX = 16,
+    PAWL_NET_LISTENERS_MAX = 16,
+    PAWL_NET_CONNECTIONS_MAX = 20 * 1000, /* default: 10 000 waiting polls, and as many again */
+    PAWL_NET_EXCHANGES_MAX = 16 * 1024, /* default of those under way at once; beyond it is BUSY */
+    PAWL_NET_READ_BYTES = 64 * 1024,    /* of one read; a loop has one such buffer */
+    PAWL_NET_AHEAD_BYTES_MAX = PAWL_NET_READ_BYTES, /* sent before the answer to what came before */
+    PAWL_NET_BACKLOG = 1024,
+
+    /* ---- Deadlines (defaults) ---- */
+
+    PAWL_NET_HEADERS_MS_MAX =
+        20 * 1000, /* from the first byte of a request to the last of its headers */
+    PAWL_NET_BODY_MS_MAX = 60 * 1000,   /* 16 MiB at 280 KB/s */
+    PAWL_NET_ANSWER_MS_MAX = 60 * 1000, /* without the reader taking all of a piece */
+    PAWL_NET_IDLE_MS_MAX = 90 * 1000,   /* clients keep connections for 75 s, some believe longer */
+    /* A refused client may still be sending: what comes is read over for so long and so much, so
+     * that the answer reaches it and is not torn away by a reset. */
+    PAWL_NET_LINGER_MS_MAX = 2 * 1000,
+    PAWL_NET_LINGER_BYTES_MAX = 2 * PAWL_NET_BODY_BYTES_MAX,
+    PAWL_NET_DRAIN_MS_MAX = 30 * 1000,
+    PAWL_NET_RETRY_AFTER_S = 1, /* what a client that was told BUSY is asked to wait */
+};
+
+static_assert((int)PAWL_NET_IDLE_MS_MAX >= 75 * 1000,
+              "shorter than what clients keep open loses their requests");
+static_assert((int64_t)4 * PAWL_NET_BODY_BYTES_MAX <= (int64_t)PAWL_NET_EXCHANGE_ARENA_BYTES_MAX,
+              "a body, its copy and its answer must fit in one arena");
+
+#endif
