@@ -188,7 +188,8 @@ static void fail_with(struct pawl_telling *telling, const char *text, bool is_fi
     telling->failure.error = pawl_str_of(telling->text);
 }
 
-/* What the store refuses, however often it is told, is a failure that no retry mends. */
+/* What the store refuses, however often it is told, is a failure that no retry mends; or, of a
+ * failure, its delay, without which it is told then. */
 static bool turn_into_failure(struct pawl_telling *telling, enum pawl_code code,
                               const struct pawl_error *err)
 {
@@ -196,6 +197,10 @@ static bool turn_into_failure(struct pawl_telling *telling, enum pawl_code code,
     bool was_failure =
         telling->end == PAWL_WORK_FAILED && telling->failure.error.ptr == telling->text;
     if (!is_refused || telling->is_detached || was_failure) return false;
+    if (telling->end == PAWL_WORK_FAILED && telling->failure.retry_after_ms != 0) {
+        telling->failure.retry_after_ms = 0;
+        return true;
+    }
     const char *what = telling->end == PAWL_WORK_COMPLETED ? "result"
                        : telling->end == PAWL_WORK_FAILED  ? "failure"
                                                            : "delay";

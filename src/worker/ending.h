@@ -35,7 +35,6 @@ struct pawl_ending {
     bool is_final;          /* fail: no retry */
     bool is_timed_out;      /* stopped: the task's own time is up, which the engine charges */
     int64_t retry_after_ms; /* fail: as in struct pawl_failure */
-    int64_t delay_ms;       /* release */
     int32_t exit_status;    /* of the command; 0 if a signal ended it, or it did not run */
     int32_t signal_number;  /* that ended the command; 0 = none */
 };

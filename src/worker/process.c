@@ -152,7 +152,8 @@ enum pawl_code pawl_process_prepare(struct pawl_process *process,
                                     const struct pawl_grant *grant, int32_t number,
                                     struct pawl_arena *arena, struct pawl_error *err)
 {
-    *process = (struct pawl_process){.out_fd = -1, .err_fd = -1, .listen_fd = -1, .arena = arena};
+    *process = (struct pawl_process){
+        .out_fd = -1, .err_fd = -1, .start_fd = -1, .listen_fd = -1, .arena = arena};
     enum pawl_code code = write_files(process, plan, grant, number, arena, err);
     if (code == PAWL_OK) {
         process->environment = make_environment(process, plan, grant, arena);
@@ -171,19 +172,21 @@ struct child_fds {
     int out;
     int err;
     int lock;
+    int start;
+};
+
+/* What a child says of itself that cannot become the command. */
+struct start_failure {
+    int number;        /* errno */
+    bool is_of_folder; /* not of the program */
 };
 
 /* In the child, whose other threads do not exist: only calls that are safe then. */
-_Noreturn static void give_up(const char *what, int failure, int status)
+_Noreturn static void give_up(int start_fd, bool is_of_folder)
 {
-    const char *why = strerrordesc_np(failure);
-    static const char start[] = "pawl: cannot run ";
-    (void)!write(STDERR_FILENO, start, sizeof start - 1);
-    (void)!write(STDERR_FILENO, what, strlen(what));
-    (void)!write(STDERR_FILENO, ": ", 2);
-    if (why != NULL) (void)!write(STDERR_FILENO, why, strlen(why));
-    (void)!write(STDERR_FILENO, "\n", 1);
-    _exit(status);
+    struct start_failure failure = {.number = errno, .is_of_folder = is_of_folder};
+    (void)!write(start_fd, &failure, sizeof failure); /* a pipe takes so little at once */
+    _exit(EX_TEMPFAIL);
 }
 
 _Noreturn static void become_command(const struct pawl_process_plan *plan, char **environment,
@@ -199,6 +202,9 @@ _Noreturn static void become_command(const struct pawl_process_plan *plan, char 
     /* Those of ours are marked already; this is for what a library may have left open. Old kernels
      * do not know the call and lose nothing but that. */
     (void)syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (fds.start == PAWL_PROCESS_LOCK_FD) {
+        fds.start = fcntl(fds.start, F_DUPFD_CLOEXEC, PAWL_PROCESS_LOCK_FD + 1);
+    }
     /* The lock goes on. Where so high a number is not allowed it keeps its own. */
     bool is_moved = fds.lock != PAWL_PROCESS_LOCK_FD &&
                     dup2(fds.lock, PAWL_PROCESS_LOCK_FD) == PAWL_PROCESS_LOCK_FD;
@@ -207,9 +213,9 @@ _Noreturn static void become_command(const struct pawl_process_plan *plan, char 
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (plan->cwd != NULL && chdir(plan->cwd) != 0) give_up(plan->cwd, errno, EX_TEMPFAIL);
+    if (plan->cwd != NULL && chdir(plan->cwd) != 0) give_up(fds.start, true);
     (void)execvpe(plan->argv[0], plan->argv, environment);
-    give_up(plan->argv[0], errno, errno == ENOENT ? 127 : 126); /* as the shell has it */
+    give_up(fds.start, false);
 }
 
 static void close_fd(int *fd)
@@ -224,30 +230,57 @@ enum pawl_code pawl_process_start(struct pawl_process *process,
 {
     int out[2] = {-1, -1};
     int err_pipe[2] = {-1, -1};
+    int start[2] = {-1, -1}; /* the child's end is closed as it becomes the command */
     pid_t parent = getpid();
     pid_t pid = -1;
     int in = open(process->task_path, O_RDONLY | O_CLOEXEC);
-    if (in >= 0 && pipe2(out, O_CLOEXEC) == 0 && pipe2(err_pipe, O_CLOEXEC) == 0) pid = fork();
+    bool has_pipes = in >= 0 && pipe2(out, O_CLOEXEC) == 0 && pipe2(err_pipe, O_CLOEXEC) == 0 &&
+                     pipe2(start, O_CLOEXEC) == 0;
+    if (has_pipes) pid = fork();
     if (pid == 0) {
-        struct child_fds fds = {.in = in, .out = out[1], .err = err_pipe[1], .lock = lock_fd};
+        struct child_fds fds = {
+            .in = in, .out = out[1], .err = err_pipe[1], .lock = lock_fd, .start = start[1]};
         become_command(plan, process->environment, fds, parent);
     }
     int failure = errno;
     close_fd(&in);
     close_fd(&out[1]);
     close_fd(&err_pipe[1]);
+    close_fd(&start[1]);
     if (pid < 0) {
         close_fd(&out[0]);
         close_fd(&err_pipe[0]);
+        close_fd(&start[0]);
         return pawl_error_set(err, PAWL_IO, "cannot start a process: %s", strerror(failure));
     }
     (void)setpgid(pid, pid); /* both sides, so that it is done whoever is first */
     (void)fcntl(out[0], F_SETFL, O_NONBLOCK);
     (void)fcntl(err_pipe[0], F_SETFL, O_NONBLOCK);
+    (void)fcntl(start[0], F_SETFL, O_NONBLOCK);
     process->pid = pid;
     process->out_fd = out[0];
     process->err_fd = err_pipe[0];
+    process->start_fd = start[0];
     return PAWL_OK;
+}
+
+enum pawl_start pawl_process_started(struct pawl_process *process,
+                                     const struct pawl_process_plan *plan, struct pawl_error *err)
+{
+    if (process->start != PAWL_START_UNKNOWN) return process->start;
+    struct start_failure failure;
+    ssize_t got = read(process->start_fd, &failure, sizeof failure);
+    /* A sister that is just being started may still hold the other end. */
+    if (got < 0 && (errno == EAGAIN || errno == EINTR) && !process->has_exited)
+        return PAWL_START_UNKNOWN;
+    close_fd(&process->start_fd);
+    process->start = PAWL_START_DONE;
+    if (got != (ssize_t)sizeof failure) return process->start;
+    process->start = PAWL_START_FAILED;
+    (void)pawl_error_set(err, PAWL_IO, "cannot %s %s: %s", failure.is_of_folder ? "go to" : "run",
+                         failure.is_of_folder ? plan->cwd : plan->argv[0],
+                         strerror(failure.number));
+    return process->start;
 }
 
 /* ---- While it runs --------------------------------------------------------------------------- */
@@ -349,6 +382,7 @@ void pawl_process_close(struct pawl_process *process)
     pawl_assert(process->pid == 0 || process->has_exited);
     close_fd(&process->out_fd);
     close_fd(&process->err_fd);
+    close_fd(&process->start_fd);
     close_fd(&process->listen_fd);
     if (process->task_path[0] != '\0') (void)unlink(process->task_path);
     if (process->socket_path[0] != '\0') (void)unlink(process->socket_path);

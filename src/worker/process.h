@@ -16,7 +16,8 @@
 enum {
     /* Beyond what shells use for themselves (10 and up, 255) and scripts by hand (3 to 9). */
     PAWL_PROCESS_LOCK_FD = 100,
-    /* Of one argument of a command, without its zero: Linux takes 32 pages, of 4 KiB at the least. */
+    /* Of one argument of a command, without its zero: Linux takes 32 pages, of 4 KiB at the least.
+     */
     PAWL_PROCESS_ARGUMENT_BYTES_MAX = 128 * 1024 - 1,
 };
 
@@ -29,10 +30,19 @@ struct pawl_process_plan {
     struct pawl_str store;    /* PAWL_DB */
 };
 
+enum pawl_start {
+    PAWL_START_UNKNOWN,
+    PAWL_START_DONE,   /* it runs, or has run */
+    PAWL_START_FAILED, /* for a reason of this machine: its program or its folder is not to be had
+                        */
+};
+
 struct pawl_process {
     pid_t pid; /* 0 = none; of the process group too */
     int out_fd;
-    int err_fd; /* -1 once they have been read to the end */
+    int err_fd;   /* -1 once they have been read to the end */
+    int start_fd; /* tells why the command could not be run; -1 once that is known */
+    enum pawl_start start;
     bool has_exited;
     int wait_status;    /* once has_exited */
     char **environment; /* in the arena */
@@ -58,10 +68,16 @@ enum pawl_code pawl_process_prepare(struct pawl_process *process,
                                     const struct pawl_grant *grant, int32_t number,
                                     struct pawl_arena *arena, struct pawl_error *err) PAWL_MUST_USE;
 
-/* Starts the command, with the lock of its execution. PAWL_IO; what was prepared stays. */
+/* Starts a process for the command, with the lock of its execution. PAWL_IO; what was prepared
+ * stays. Whether it can be run is known a little later. */
 enum pawl_code pawl_process_start(struct pawl_process *process,
                                   const struct pawl_process_plan *plan, int lock_fd,
                                   struct pawl_error *err) PAWL_MUST_USE;
+
+/* Whether the command runs; for one that does not, err says why. Known at the latest when it has
+ * exited; start_fd is readable when it becomes known. */
+enum pawl_start pawl_process_started(struct pawl_process *process,
+                                     const struct pawl_process_plan *plan, struct pawl_error *err);
 
 /* To the whole group; nothing once it has exited. */
 void pawl_process_signal(struct pawl_process *process, int signal_number);

@@ -62,6 +62,7 @@ struct work {
     bool has_ended; /* the outcome is next */
     struct pawl_fence fence;
     struct pawl_ending ending;
+    bool is_retold; /* the outcome, in the only words left */
     size_t len;
     char bytes[CHUNK_BYTES_MAX];
 };
@@ -93,6 +94,7 @@ static void wait_for_work(struct pawl_reporter *reporter, struct work *work)
     work->has_ended = len == 0 && reporter->stage == ENDED;
     work->fence = reporter->fence;
     work->ending = reporter->ending;
+    work->is_retold = false;
     work->len = len;
     memcpy(work->bytes, reporter->log, len);
     memmove(reporter->log, reporter->log + len, reporter->log_len - len);
@@ -228,7 +230,7 @@ static enum pawl_code say(struct pawl_reporter *reporter, const struct work *wor
     case PAWL_ENDING_COMPLETE:
         return pawl_task_complete(pawl, id, ending->text, &change, err);
     case PAWL_ENDING_RELEASE:
-        return pawl_task_release(pawl, id, ending->delay_ms, &change, err);
+        return pawl_task_release(pawl, id, 0, &change, err);
     case PAWL_ENDING_CANCEL:
         return pawl_task_cancel(pawl, id, false, &change, err);
     case PAWL_ENDING_PAUSE:
@@ -242,17 +244,29 @@ static enum pawl_code say(struct pawl_reporter *reporter, const struct work *wor
     return pawl_task_fail(pawl, id, &failure, &change, err);
 }
 
-/* A result the store refuses is a failure that no retry mends. */
-static bool turn_into_failure(struct work *work, enum pawl_code code, const struct pawl_error *err,
-                              struct pawl_arena *arena)
+/* What the store refuses as it is told is told in another way, or the task would wait for the end
+ * of its lease: a failure without its delay, then without its text, and a result as a failure that
+ * no retry mends. False if there is no other way. */
+static bool tell_otherwise(struct pawl_reporter *reporter, struct work *work, enum pawl_code code,
+                           const struct pawl_error *err)
 {
+    struct pawl_ending *ending = &work->ending;
     bool is_refused = code == PAWL_INVALID || code == PAWL_TOO_LARGE;
-    if (work->ending.kind != PAWL_ENDING_COMPLETE || !is_refused) return false;
-    work->ending = (struct pawl_ending){
-        .kind = PAWL_ENDING_FAIL,
-        .text = pawl_arena_format(arena, "the result was refused: %s", err->text),
-        .is_final = true,
-    };
+    if (!is_refused || work->is_retold) return false;
+    if (ending->kind == PAWL_ENDING_COMPLETE) {
+        *ending = (struct pawl_ending){.kind = PAWL_ENDING_FAIL, .is_final = true};
+        ending->text = pawl_arena_format(reporter->arena, "the result was refused: %s", err->text);
+    } else if (ending->retry_after_ms != 0) {
+        ending->retry_after_ms = 0;
+    } else {
+        ending->kind = PAWL_ENDING_FAIL;
+        ending->text = pawl_arena_format(reporter->arena, "the outcome was refused: %s", err->text);
+        work->is_retold = true; /* nothing of it is the command's any more */
+    }
+    pawl_log_write(reporter->options.log, PAWL_LOG_WARN, "worker.outcome_refused",
+                   PAWL_TEXT("task", work->fence.task_id), PAWL_INT("epoch", work->fence.epoch),
+                   PAWL_TEXT("code", pawl_str_of(pawl_code_name(code))),
+                   PAWL_TEXT("error", pawl_str_of(err->text)));
     return true;
 }
 
@@ -360,7 +374,7 @@ static void write_ending(struct pawl_reporter *reporter, struct work *work)
     for (int32_t tries = 0;; tries++) {
         code = say(reporter, work, &err);
         if (code == PAWL_OK) break;
-        if (turn_into_failure(work, code, &err, reporter->arena)) continue;
+        if (tell_otherwise(reporter, work, code, &err)) continue;
         if (!may_try_again(reporter, code, tries)) break;
     }
     if (code == PAWL_LEASE_LOST && has_ended(reporter, work)) return; /* since we have looked */

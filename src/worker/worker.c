@@ -18,6 +18,7 @@
 #include "supervisor/clock.h"
 #include "supervisor/keeper.h"
 #include "worker/board.h"
+#include "worker/folder.h"
 #include "worker/leftover.h"
 #include "worker/process.h"
 #include "worker/reporter.h"
@@ -42,8 +43,9 @@ enum {
     CLAIM_WAIT_BRIEF_MS = 100,
     CLAIM_RETRY_MS_MIN = 100,
     CLAIM_RETRY_MS_MAX = 5000,
-    /* A machine that cannot start a process now may in a moment. */
-    START_RETRY_MS = 1000,
+    /* A machine that cannot start commands now may in a moment, and may for hours not. */
+    START_RETRY_MS_MIN = 1000,
+    START_RETRY_MS_MAX = 60 * 1000,
     /* The JSON of a task, while it is written, and what its command prints. */
     SLOT_BYTES_MAX = 128 * 1024 * 1024,
     READ_BYTES = 16 * 1024,
@@ -108,6 +110,7 @@ struct pool { /* beside the worker's thread, a claimer and a keeper */
     int64_t turn;       /* when its claim was asked */
     int64_t claim_at_boot_ms;
     int64_t claim_retry_ms;
+    int64_t start_retry_ms; /* 0 unless commands could not be started */
 };
 
 struct worker {
@@ -116,7 +119,7 @@ struct worker {
     int heard_fd; /* rung by the other threads */
     int timer_fd;
     int child_fd; /* tells of SIGCHLD */
-    char folder[108];
+    struct pawl_folder folder;
     struct pool *pools;
     size_t pool_count;
     struct slot *slots;
@@ -170,6 +173,30 @@ static void find_commands(struct worker *worker)
     }
 }
 
+/* The task is not to blame: it goes back uncounted. It is this worker that waits, longer each time,
+ * and then tries one task. */
+static void take_start_failure(struct worker *worker, struct slot *slot,
+                               const struct pawl_error *err)
+{
+    struct pool *pool = slot->pool;
+    int64_t now_boot_ms = pawl_clock_boot_ms();
+    if (now_boot_ms >= pool->claim_at_boot_ms) { /* else a sister of it was the first */
+        int64_t wait_ms = pool->start_retry_ms == 0 ? START_RETRY_MS_MIN : pool->start_retry_ms * 2;
+        pool->start_retry_ms = wait_ms < START_RETRY_MS_MAX ? wait_ms : START_RETRY_MS_MAX;
+        pool->claim_at_boot_ms = now_boot_ms + pool->start_retry_ms;
+    }
+    pawl_log_write(worker->options->log, PAWL_LOG_ERROR, "worker.start_failed",
+                   PAWL_TEXT("task", slot->fence.task_id),
+                   PAWL_INT("again_in_ms", pool->start_retry_ms),
+                   PAWL_TEXT("error", pawl_str_of(err->text)));
+    /* One that is to end anyway does not wait for a machine to get well. */
+    bool is_to_end = worker->options->is_once || worker->options->is_until_empty;
+    if (!is_to_end || worker->is_draining || worker->code != PAWL_OK) return;
+    worker->claims_are_over = true;
+    worker->code = PAWL_IO;
+    worker->err = *err;
+}
+
 static void report(struct slot *slot, const struct pawl_ending *ending)
 {
     slot->phase = REPORTING;
@@ -180,7 +207,7 @@ static void report(struct slot *slot, const struct pawl_ending *ending)
 static void begin(struct pool *pool, struct slot *slot, const struct pawl_grant *grant,
                   int64_t asked_boot_ms)
 {
-    const struct worker *worker = pool->worker;
+    struct worker *worker = pool->worker;
     pawl_assert(slot->phase == FREE);
     pawl_arena_reset(slot->arena);
     slot->phase = BEGINNING;
@@ -207,13 +234,13 @@ static void begin(struct pool *pool, struct slot *slot, const struct pawl_grant 
     pawl_reporter_begin(slot->reporter, &slot->fence);
 
     struct pawl_error err = {0};
-    enum pawl_code code =
-        pawl_process_prepare(&slot->process, &pool->plan, grant, slot->number, slot->arena, &err);
+    enum pawl_code code = pawl_folder_keep(&worker->folder, &err);
+    if (code == PAWL_OK) {
+        code = pawl_process_prepare(&slot->process, &pool->plan, grant, slot->number, slot->arena,
+                                    &err);
+    }
     slot->is_prepared = code == PAWL_OK;
-    if (code == PAWL_OK) return;
-    pawl_log_write(worker->options->log, PAWL_LOG_ERROR, "worker.start_failed",
-                   PAWL_TEXT("task", slot->fence.task_id),
-                   PAWL_TEXT("error", pawl_str_of(err.text)));
+    if (code != PAWL_OK) take_start_failure(worker, slot, &err);
 }
 
 /* Starts the command, now that its execution has its lock. */
@@ -233,18 +260,6 @@ static enum pawl_code start(struct worker *worker, struct slot *slot, struct paw
     return PAWL_OK;
 }
 
-/* What is said of a task whose command was not started. */
-static struct pawl_ending ending_unstarted(const struct worker *worker, const struct slot *slot,
-                                           enum pawl_code code)
-{
-    struct pawl_ending ending = {.kind = PAWL_ENDING_RELEASE};
-    bool is_ours = code == PAWL_OK || code == PAWL_IO;
-    if (!is_ours) ending.kind = PAWL_ENDING_NONE; /* another has it, or it cannot be known */
-    if (code != PAWL_OK || !slot->is_prepared) ending.delay_ms = START_RETRY_MS;
-    if (worker->is_draining) ending.delay_ms = 0;
-    return ending;
-}
-
 static void tend_beginning(struct worker *worker, struct slot *slot)
 {
     struct pawl_begun begun;
@@ -255,12 +270,9 @@ static void tend_beginning(struct worker *worker, struct slot *slot)
     if (may_start) code = start(worker, slot, &begun.err);
     if (slot->phase == WORKING) return;
 
-    if (code != PAWL_OK && code != PAWL_LEASE_LOST) {
-        pawl_log_write(worker->options->log, PAWL_LOG_ERROR, "worker.start_failed",
-                       PAWL_TEXT("task", slot->fence.task_id),
-                       PAWL_TEXT("error", pawl_str_of(begun.err.text)));
-    }
-    struct pawl_ending ending = ending_unstarted(worker, slot, code);
+    if (code != PAWL_OK && code != PAWL_LEASE_LOST) take_start_failure(worker, slot, &begun.err);
+    bool is_ours = code == PAWL_OK || code == PAWL_IO; /* else another has it, or it is not known */
+    struct pawl_ending ending = {.kind = is_ours ? PAWL_ENDING_RELEASE : PAWL_ENDING_NONE};
     if (slot->is_prepared) pawl_process_close(&slot->process);
     if (slot->execution != NULL) (void)pawl_execution_has_stopped(slot->execution); /* removes it */
     pawl_execution_close(slot->execution);
@@ -314,6 +326,10 @@ static struct pawl_ending ending_of(struct slot *slot)
 static void conclude(struct worker *worker, struct slot *slot)
 {
     struct pawl_ending ending = ending_of(slot);
+    bool is_lost = slot->reason == STOP_LOST;
+    if (slot->process.start == PAWL_START_FAILED && !is_lost) {
+        ending = (struct pawl_ending){.kind = PAWL_ENDING_RELEASE};
+    }
     if (pawl_arena_code(slot->arena) != PAWL_OK) {
         ending = (struct pawl_ending){.kind = PAWL_ENDING_FAIL,
                                       .text = PAWL_STR("no memory for the result")};
@@ -380,10 +396,20 @@ static void look_for_reasons(struct worker *worker, struct slot *slot, int64_t n
     }
 }
 
+static void look_at_start(struct worker *worker, struct slot *slot)
+{
+    if (slot->process.start != PAWL_START_UNKNOWN) return;
+    struct pawl_error err = {0};
+    enum pawl_start start = pawl_process_started(&slot->process, &slot->pool->plan, &err);
+    if (start == PAWL_START_FAILED) take_start_failure(worker, slot, &err);
+    if (start == PAWL_START_DONE) slot->pool->start_retry_ms = 0;
+}
+
 static void tend_working(struct worker *worker, struct slot *slot, int64_t now_boot_ms)
 {
     pawl_process_look(
         &slot->process); /* before reading: what it wrote before its end is then read */
+    look_at_start(worker, slot);
     pump(slot);
     if (!slot->process.has_exited) look_for_reasons(worker, slot, now_boot_ms);
     if (!pawl_process_is_over(&slot->process)) return;
@@ -445,11 +471,25 @@ static void tend(struct worker *worker, struct slot *slot, int64_t now_boot_ms)
 
 /* ---- Claims ---------------------------------------------------------------------------------- */
 
+/* For how many tasks the pool may ask, now or when it is time. While commands cannot be started, it
+ * is one, and not before it is known what became of the one before. */
+static int32_t wanted_count(const struct pool *pool)
+{
+    if (pool->worker->claims_are_over || pawl_claimer_is_asking(pool->claimer)) return 0;
+    int32_t count = free_count(pool->slots, pool->options->slots);
+    if (count == 0 || pool->start_retry_ms == 0) return count;
+    for (int32_t i = 0; i < pool->options->slots; i++) {
+        const struct slot *slot = &pool->slots[i];
+        bool is_working = slot->phase == WORKING && slot->process.start != PAWL_START_UNKNOWN;
+        if (slot->phase != FREE && !is_working) return 0;
+    }
+    return 1;
+}
+
 static void ask_for_tasks(struct pool *pool, int64_t now_boot_ms)
 {
     const struct pawl_worker_options *options = pool->worker->options;
-    int32_t count = free_count(pool->slots, pool->options->slots);
-    if (pool->worker->claims_are_over || pawl_claimer_is_asking(pool->claimer)) return;
+    int32_t count = wanted_count(pool);
     if (count == 0 || now_boot_ms < pool->claim_at_boot_ms) return;
     pool->is_quiet = is_idle(pool->worker);
     pool->turn = pool->worker->turn;
@@ -554,12 +594,9 @@ static int64_t earlier(int64_t a, int64_t b)
 static int64_t next_due(const struct worker *worker)
 {
     int64_t due = INT64_MAX;
-    for (size_t i = 0; i < worker->pool_count && !worker->claims_are_over; i++) {
+    for (size_t i = 0; i < worker->pool_count; i++) {
         const struct pool *pool = &worker->pools[i];
-        bool wants_tasks = free_count(pool->slots, pool->options->slots) > 0;
-        if (wants_tasks && !pawl_claimer_is_asking(pool->claimer)) {
-            due = earlier(due, pool->claim_at_boot_ms);
-        }
+        if (wanted_count(pool) > 0) due = earlier(due, pool->claim_at_boot_ms);
     }
     if (worker->options->board != NULL && !is_idle(worker)) {
         due = earlier(due, worker->board_at_boot_ms);
@@ -592,6 +629,7 @@ static void wait_for_news(struct worker *worker)
         if (slot->phase != WORKING) continue;
         bool has_room = pawl_reporter_room(slot->reporter) > 0;
         /* poll passes over what is negative. */
+        fds[count++] = (struct pollfd){.fd = slot->process.start_fd, .events = POLLIN};
         fds[count++] = (struct pollfd){.fd = slot->process.out_fd, .events = POLLIN};
         fds[count++] =
             (struct pollfd){.fd = has_room ? slot->process.err_fd : -1, .events = POLLIN};
@@ -684,18 +722,6 @@ static void fill_standard_fds(void)
     }
 }
 
-static enum pawl_code make_folder(struct worker *worker, struct pawl_error *err)
-{
-    /* The addresses of sockets are short, so a long TMPDIR is of no use. */
-    enum { PARENT_BYTES_MAX = 107 - (int)sizeof "/pawl-worker-XXXXXX/socket-255" };
-    const char *parent = getenv("TMPDIR");
-    if (parent == NULL || parent[0] == '\0' || strlen(parent) > PARENT_BYTES_MAX) parent = "/tmp";
-    (void)snprintf(worker->folder, sizeof worker->folder, "%s/pawl-worker-XXXXXX", parent);
-    if (mkdtemp(worker->folder) != NULL) return PAWL_OK;
-    worker->folder[0] = '\0';
-    return pawl_error_set(err, PAWL_IO, "cannot make a folder in %s: %s", parent, strerror(errno));
-}
-
 static enum pawl_code open_fds(struct worker *worker, struct pawl_error *err)
 {
     sigset_t child;
@@ -769,7 +795,7 @@ static enum pawl_code plan_pools(struct worker *worker, struct pawl_error *err)
             .argv = pool->options->argv,
             .environment = options->environment,
             .cwd = options->cwd,
-            .folder = worker->folder,
+            .folder = worker->folder.path,
             .store = options->store,
         };
         slots += pool->options->slots;
@@ -780,12 +806,12 @@ static enum pawl_code plan_pools(struct worker *worker, struct pawl_error *err)
 
 static enum pawl_code take_memory(struct worker *worker, struct pawl_error *err)
 {
-    enum { OTHER_FDS = 4 };
+    enum { OTHER_FDS = 4, SLOT_FDS = 3 }; /* of wait_for_news */
     size_t count = (size_t)worker->slot_count;
     worker->pools = calloc(worker->pool_count, sizeof *worker->pools);
     worker->slots = calloc(count, sizeof *worker->slots);
     worker->commands = calloc(count, sizeof *worker->commands);
-    worker->poll_fds = calloc(OTHER_FDS + 2 * count, sizeof *worker->poll_fds);
+    worker->poll_fds = calloc(OTHER_FDS + SLOT_FDS * count, sizeof *worker->poll_fds);
     bool is_whole = worker->pools != NULL && worker->slots != NULL && worker->commands != NULL &&
                     worker->poll_fds != NULL;
     if (is_whole) return PAWL_OK;
@@ -798,7 +824,7 @@ static enum pawl_code open_worker(struct worker *worker, struct pawl_error *err)
     pawl_leftover_adopt();
     enum pawl_code code = take_memory(worker, err);
     if (code == PAWL_OK) code = plan_pools(worker, err);
-    if (code == PAWL_OK) code = make_folder(worker, err);
+    if (code == PAWL_OK) code = pawl_folder_open(&worker->folder, err);
     if (code == PAWL_OK) code = open_fds(worker, err);
     for (size_t i = 0; i < worker->pool_count && code == PAWL_OK; i++) {
         code = open_pool(&worker->pools[i], err);
@@ -827,8 +853,14 @@ static void close_worker(struct worker *worker)
     if (worker->heard_fd >= 0) (void)close(worker->heard_fd);
     if (worker->timer_fd >= 0) (void)close(worker->timer_fd);
     if (worker->child_fd >= 0) (void)close(worker->child_fd);
-    if (worker->folder[0] != '\0')
-        (void)rmdir(worker->folder); /* empty: each task's files went with it */
+    pawl_folder_close(&worker->folder);
+}
+
+static void sweep(const struct worker *worker)
+{
+    int32_t count = pawl_folder_sweep();
+    if (count == 0) return;
+    pawl_log_write(worker->options->log, PAWL_LOG_INFO, "worker.swept", PAWL_INT("folders", count));
 }
 
 enum pawl_code pawl_worker_run(const struct pawl_worker_options *options, struct pawl_error *err)
@@ -840,6 +872,7 @@ enum pawl_code pawl_worker_run(const struct pawl_worker_options *options, struct
         .heard_fd = -1,
         .timer_fd = -1,
         .child_fd = -1,
+        .folder = PAWL_FOLDER_NONE,
     };
     for (size_t i = 0; i < options->pool_count; i++) worker.slot_count += options->pools[i].slots;
     pawl_assert(worker.slot_count >= 1 && worker.slot_count <= PAWL_WORKER_SLOTS_MAX);
@@ -849,6 +882,7 @@ enum pawl_code pawl_worker_run(const struct pawl_worker_options *options, struct
         pawl_log_write(options->log, PAWL_LOG_INFO, "worker.started",
                        PAWL_TEXT("worker", options->worker_id),
                        PAWL_INT("slots", worker.slot_count));
+        sweep(&worker);
         work(&worker);
         code = worker.code;
         if (code != PAWL_OK && err != NULL) *err = worker.err;

@@ -170,6 +170,120 @@ no_program()
 }
 test_that "a worker whose command cannot be found claims nothing" no_program
 
+# ---- The machine -------------------------------------------------------------------------------------
+
+folder_gone()
+{
+    add --id a; add --id b
+    work -- sh -c 'rm -rf "${PAWL_TASK%/*}"; cat'
+    state a COMPLETED; state b COMPLETED
+    run task result b; shows '"id":"b"'
+    [ -z "$(find "$folder" -name 'pawl-worker-*')" ] || complain "a folder is left behind"
+}
+test_that "a worker whose folder was taken away makes another" folder_gone
+
+# Starts a worker that cannot start commands; waits until it has said so twice, and what it waits for grows.
+cannot_start() # REGEX ARGUMENT...
+{
+    local regex=$1
+    shift
+    "$PAWL_BIN" worker run "$@" 2>said &
+    worker=$!
+    until grep -qE "level=error event=worker.start_failed task=b again_in_ms=1000 error=\".*$regex" said; do :; done
+    until grep -qE "event=worker.start_failed task=b again_in_ms=2000 " said; do :; done
+}
+
+then_starts() # what was missing is there again
+{
+    run task wait b; exits 0
+    kill -TERM "$worker"; ended 0
+    run task get b; has state '"COMPLETED"'; has retries 0; has recoveries 0
+    # A claim for each time that it was tried, and none besides.
+    has epoch $(($(grep -c start_failed said) + 1))
+}
+
+temporary_gone()
+{
+    mkdir tmp; add --id a; add --id b
+    TMPDIR=$folder/tmp cannot_start "cannot make a folder in $folder/tmp: No such file" -- sh -c 'rm -rf "$TMPDIR"'
+    mkdir tmp
+    then_starts
+}
+test_that "a worker that has no place for the inputs of tasks waits, longer each time, and charges no task" temporary_gone
+
+temporary_full()
+{
+    [ "$(id -u)" = 0 ] || skips "only the superuser can mount a disk of a megabyte"
+    mkdir tmp
+    mount -t tmpfs -o size=64k none tmp 2>/dev/null || skips "no disk can be mounted here"
+    trap 'umount -l "$folder/tmp"' EXIT
+    head -c 60000 /dev/zero >tmp/much
+    add --id b --input "\"$(head -c 50000 /dev/zero | tr '\0' x)\""
+    TMPDIR=$folder/tmp cannot_start 'No space left on device' -- true
+    rm tmp/much
+    then_starts
+}
+test_that "a worker whose temporary disk is full does the same" temporary_full
+
+program_gone()
+{
+    printf '#!/bin/sh\nrm "$0"\n' >do; chmod +x do
+    add --id a; add --id b
+    cannot_start 'cannot run ./do: No such file' -- ./do
+    printf '#!/bin/sh\n' >next; chmod +x next; mv next do
+    then_starts
+    run task get a; has state '"COMPLETED"'
+}
+test_that "a program that is gone is no failure of the task" program_gone
+
+gone_at_the_end()
+{
+    mkdir place; add --id a; add --id b
+    run worker run --until-empty --cwd place -- rmdir "$folder/place"; exits 6; says '^pawl: IO: cannot go to place: No such file'
+    state a COMPLETED
+    run task get b; has state '"QUEUED"'; has retries 0
+    printf '#!/no/interpreter\n' >do; chmod +x do
+    run worker run --once -- ./do; exits 6; says '^pawl: IO: cannot run ./do: '
+    run task get b; has state '"QUEUED"'; has retries 0
+}
+test_that "a worker that is to end does not wait until commands can be started again" gone_at_the_end
+
+swept()
+{
+    add --id a --input '"secret"'
+    start_stubborn 0
+    kill -KILL "$worker"; ended 137
+    hear term
+    [ -s "$(echo pawl-worker-??????/task-0.json)" ] || complain "nothing was left: $(ls)"
+    local i
+    for ((i = 10; i < 60; i++)); do mkdir pawl-worker-dead$i; echo x >pawl-worker-dead$i/task-0.json; done
+    mkdir pawl-worker-longername elsewhere
+    echo precious >elsewhere/task-0.json
+    ln -s elsewhere pawl-worker-linked
+    ln -s "$folder/elsewhere/task-0.json" pawl-worker-dead10/task-1.json
+    echo mine >pawl-worker-dead20/letter
+    if [ "$(id -u)" = 0 ]; then mkdir pawl-worker-theirs; chown 65534 pawl-worker-theirs; fi
+    # Several at once, and one that works.
+    rm -f up
+    add --id b --queue slow
+    start_stubborn 0 slow --once
+    local workers=()
+    for i in 1 2 3 4; do "$PAWL_BIN" worker run none --until-empty -- true 2>"swept$i" & workers+=($!); done
+    for i in "${workers[@]}"; do wait "$i"; done
+    equals 'elsewhere/task-0.json' "$(echo elsewhere/*)"
+    [ -L pawl-worker-linked ] || complain "a link was removed"
+    [ -d pawl-worker-longername ] || complain "a folder of another name was removed"
+    equals letter "$(ls pawl-worker-dead20)"
+    [ "$(id -u)" != 0 ] || [ -d pawl-worker-theirs ] || complain "another user's folder was removed"
+    find . -path './pawl-worker-*' -name 'task-0.json' >left
+    equals 1 "$(wc -l <left)"
+    grep -q secret "$(cat left)" && complain "the input of the dead one is left"
+    # Each was swept by one of the five: the dead worker's, and 49 that nothing but its own was in.
+    equals 50 "$(cat said swept? | sed -n 's/.*event=worker.swept folders=//p' | awk '{ n += $1 } END { print n }')"
+    kill -TERM "$worker"; kill -TERM "$worker"; ended 0
+}
+test_that "what dead workers have left is swept by the next, of this user only, and no link is followed" swept
+
 # ---- How many ----------------------------------------------------------------------------------------
 
 once()

@@ -766,6 +766,12 @@ static enum pawl_work_end yield(struct stage *stage, struct pawl_work *work)
     return pawl_work_yield(work, 60 * SECOND_MS);
 }
 
+static enum pawl_work_end fail_far_off(struct stage *stage, struct pawl_work *work)
+{
+    (void)stage;
+    return pawl_work_fail(work, FAILURE(.error = PAWL_STR("no luck"), .retry_after_ms = INT64_MAX));
+}
+
 static enum pawl_work_end break_result(struct stage *stage, struct pawl_work *work)
 {
     (void)stage;
@@ -791,6 +797,10 @@ TEST_EACH_STORE(
     task = run_one(&stage, PAWL_WORK_FAILED);
     CHECK_EQ(PAWL_TASK_DEAD_LETTER, task.state);
     CHECK(pawl_str_has(task.error, PAWL_STR("the result was refused")));
+    stage.act = fail_far_off; /* told without the delay */
+    task = run_one(&stage, PAWL_WORK_FAILED);
+    CHECK_EQ(PAWL_TASK_QUEUED, task.state);
+    CHECK_STR("no luck", task.error);
     stage.act = yield;
     task = run_one(&stage, PAWL_WORK_YIELDED);
     CHECK_EQ(PAWL_TASK_QUEUED, task.state);
