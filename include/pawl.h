@@ -1027,6 +1027,7 @@ struct pawl_health {
     int64_t paused;
     int64_t blocked;        /* by a dependency that can no longer complete by itself */
     int64_t quarantined;    /* rows that could not be read */
+    int64_t late_results;   /* kept beside their tasks */
     int64_t continuations;  /* what large decisions have left to do */
     int64_t finished;       /* up to PAWL_HEALTH_FINISHED_MAX */
     int64_t oldest_finished_at_ms;

@@ -299,6 +299,12 @@ static void look_at_tasks(struct doctor *doctor, const struct pawl_health *healt
                   PAWL_STR_ARG(bounded(doctor, health->blocked))),
              PAWL_STR("`pawl task list --blocked`; resume what they wait for, or cancel them"));
     }
+    if (health->late_results > 0) {
+        find(doctor, LEVEL_NOTE, "late",
+             TEXT("%.*s outcomes came from workers that had lost their tasks; they changed nothing and are kept",
+                  PAWL_STR_ARG(bounded(doctor, health->late_results))),
+             PAWL_STR("`pawl task get --late` shows a task's; work that ran twice may have had effects twice"));
+    }
     bool is_old = health->oldest_finished_at_ms != 0 &&
                   health->now_ms - health->oldest_finished_at_ms > FINISHED_DAYS * DAY_MS;
     if (health->finished >= FINISHED_MANY && is_old) {

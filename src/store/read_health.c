@@ -16,7 +16,7 @@ struct health {
     size_t room;
 };
 
-enum { COLUMNS_SUMMARY = 13 };
+enum { COLUMNS_SUMMARY = 14 };
 
 /* HEALTH: in the order of its columns. */
 static enum pawl_code on_health(void *self, const struct pawl_db_row *row, struct pawl_error *err)
@@ -31,7 +31,7 @@ static enum pawl_code on_health(void *self, const struct pawl_db_row *row, struc
         &out->paused,           &out->blocked,
         &out->finished,         &out->oldest_finished_at_ms,
         &out->quarantined,      &out->continuations,
-        &out->running,
+        &out->running,          &out->late_results,
     };
     for (int32_t i = 0; i < COLUMNS_SUMMARY; i++) *fields[i] = pawl_db_int64(row, i);
     return PAWL_OK;

@@ -1122,11 +1122,11 @@ LIMIT ?2;
 
 -- name: HEALTH
 -- head and meta by their keys; task_due, its first entries; task_aside, each state from its start; task_blocked;
--- task_finished; quarantine and continuation, which are small. ?1 = what was due before it is late; counts go up
+-- task_finished; late, from the start of its keys; quarantine and continuation, which are small. ?1 = what was due before it is late; counts go up
 -- to ?2, that of the finished up to ?3.
 SELECT head.position, meta.schema_version,
        (SELECT COUNT(*)
-        FROM (SELECT 1 AS one FROM task WHERE due_at_ms < ?1 LIMIT ?2) AS late),
+        FROM (SELECT 1 AS one FROM task WHERE due_at_ms < ?1 LIMIT ?2) AS overdue),
        (SELECT due_at_ms FROM task WHERE due_at_ms < ?1 ORDER BY due_at_ms, key LIMIT 1),
        (SELECT COUNT(*)
         FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND state = 4 LIMIT ?2) AS recovering),
@@ -1143,7 +1143,8 @@ SELECT head.position, meta.schema_version,
        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM continuation WHERE remaining >= 0 LIMIT ?2) AS going_on),
        (SELECT COUNT(*)
         FROM (SELECT state FROM task WHERE due_at_ms > 0 ORDER BY due_at_ms, key LIMIT ?2) AS waiting
-        WHERE state = 2)
+        WHERE state = 2),
+       (SELECT COUNT(*) FROM (SELECT 1 AS one FROM late WHERE key > 0 LIMIT ?2) AS too_late)
 FROM head, meta
 WHERE head.one = 1 AND meta.one = 1
 LIMIT 1;

@@ -134,6 +134,7 @@ frozen()
     until_state 'done' QUEUED; until_state goes QUEUED
     run task get 'done' --late; shows '"late_results":\[\{[^]]*"epoch":1,"owner":"w1","kind":"complete","body":"\\"mine\\""'
     run task get goes --late; shows '"late_results":\[\]'
+    run doctor; shows '1 outcomes came from workers that had lost their tasks'
     kill -TERM "$first" "$other"
     ended 0
     worker=$first; ended 0

@@ -36,7 +36,7 @@ TEST_EACH_STORE("health counts what waits for a person, what has ended, and cons
     lab_open(lab);
     struct pawl_health empty = health(lab);
     CHECK_EQ(0,
-             empty.dead_letters + empty.blocked + empty.overdue + empty.finished + empty.running);
+             empty.dead_letters + empty.blocked + empty.overdue + empty.finished + empty.running + empty.late_results);
     CHECK_EQ(0, empty.consumer_count);
     CHECK(empty.schema_version >= 2);
     CHECK(empty.file_bytes > 0);
