@@ -345,6 +345,7 @@ struct sim_result {
     int steps;
     int kills;
     int power_cuts;
+    int held_at_cuts[2]; /* tasks that were held when the power was cut, by client-held and supervised leases */
     int tasks;
     int executions;
     int looks; /* for a lock */

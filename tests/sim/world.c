@@ -308,6 +308,10 @@ static void reboot(struct sim *sim, bool is_power_cut)
     if (is_power_cut) {
         disk_cut_power(sim->disk);
         sim->result->power_cuts++;
+        for (int i = 0; i < sim->model_count; i++) {
+            const struct model *model = &sim->models[i];
+            if (model->state == PAWL_TASK_RUNNING) sim->result->held_at_cuts[model->is_supervised]++;
+        }
     }
     sim->now_ms += chance_from(&sim->chance, 0, 4000);
     work_reboot(sim);
