@@ -7,6 +7,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,12 +176,22 @@ static int64_t count_completions(struct pawl *pawl, struct pawl_arena *keep, boo
     }
 }
 
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *where)
+{
+    (void)status;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
 TEST("five processes on one file: no error, nobody starves, every task ends once")
 {
-    char folder[] = "/tmp/pawl-crowd.XXXXXX";
-    char path[64];
+    char folder[512];
+    char path[sizeof folder + 16];
+    const char *where = getenv("TMPDIR");
     const char *asked = getenv("PAWL_CROWD_SECONDS");
     double seconds = asked != NULL ? strtod(asked, NULL) : 5;
+    (void)snprintf(folder, sizeof folder, "%.400s/pawl-crowd-XXXXXX", where == NULL ? "/tmp" : where);
     CHECK(mkdtemp(folder) != NULL);
     (void)snprintf(path, sizeof path, "%s/crowd.db", folder);
 
@@ -222,9 +233,7 @@ TEST("five processes on one file: no error, nobody starves, every task ends once
     CHECK(!twice);
     pawl_close(pawl);
     pawl_arena_close(keep);
-    char command[96];
-    (void)snprintf(command, sizeof command, "rm -rf %s", folder);
-    CHECK_EQ(0, system(command));
+    CHECK_EQ(0, nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS));
 }
 
 TEST_MAIN()
