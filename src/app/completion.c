@@ -54,6 +54,18 @@ static bool explains_commands(const struct pawl_cli_command *command)
     return strcmp(command->arguments, "[COMMAND]") == 0;
 }
 
+static bool takes_files(const struct pawl_cli_command *command)
+{
+    return starts(command->arguments, "FILE") || starts(command->arguments, "[FILE]") ||
+           starts(command->arguments, "DEST");
+}
+
+/* Its value is a text, or an @ and the file that holds it. */
+static bool takes_body(const struct pawl_cli_option *option)
+{
+    return strstr(option->help, "@FILE") != NULL;
+}
+
 static bool runs_commands(const struct pawl_cli_command *command)
 {
     return strstr(command->arguments, "-- COMMAND") != NULL;
@@ -87,10 +99,13 @@ static const char bash_start[] =
     "    local cur=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}\n"
     "    local at command='' offers='' kind=words\n"
     "    COMPREPLY=()\n"
-    "    # What stands behind `=` is a word, and so is the `=`.\n"
-    "    if [[ $cur == '=' ]]; then cur=\n"
-    "    elif [[ $last == '=' ]]; then last=${COMP_WORDS[COMP_CWORD - 2]}\n"
+    "    # What stands behind `=` or `@` is a word, and so are these; the `@` is part of what is "
+    "completed.\n"
+    "    if [[ $cur == @(@|=@) ]]; then cur=@\n"
+    "    elif [[ $last == @(@|=@) ]]; then cur=@$cur last=${COMP_WORDS[COMP_CWORD - 2]}\n"
+    "    elif [[ $cur == '=' ]]; then cur=\n"
     "    fi\n"
+    "    if [[ $last == '=' ]]; then last=${COMP_WORDS[COMP_CWORD - 2]}; fi\n"
     "    for ((at = 1; at < COMP_CWORD; at++)); do\n"
     "        case ${COMP_WORDS[at]} in\n"
     "        --)\n"
@@ -126,6 +141,11 @@ static const char bash_end[] =
     "        compopt -o filenames 2>/dev/null\n"
     "        mapfile -t COMPREPLY < <(compgen -d -- \"$cur\")\n"
     "        ;;\n"
+    "    body)\n"
+    "        if [[ $cur == @* ]]; then mapfile -t COMPREPLY < <(compgen -f -P @ -- "
+    "\"${cur#@}\")\n"
+    "        fi\n"
+    "        ;;\n"
     "    words) mapfile -t COMPREPLY < <(compgen -W \"$offers\" -- \"$cur\") ;;\n"
     "    esac\n"
     "}\n"
@@ -143,6 +163,7 @@ static void put_bash_value(FILE *file, const char *path, const struct pawl_cli_o
         (void)fprintf(file, ") kind=%s ;;\n",
                       starts(option->value, "FILE")     ? "files"
                       : starts(option->value, "FOLDER") ? "folders"
+                      : takes_body(option)              ? "body"
                                                         : "none");
     }
 }
@@ -184,7 +205,7 @@ static void put_bash_command(FILE *file, const struct pawl_cli_command *command)
         (void)fputc(' ', file);
     }
     put_bash_options(file, command);
-    (void)fputs("' ;;\n", file);
+    (void)fprintf(file, "'%s ;;\n", takes_files(command) ? "; [[ $cur == -* ]] || kind=files" : "");
 }
 
 static void print_bash(FILE *file)
@@ -282,6 +303,8 @@ static void put_zsh_option(FILE *file, const struct pawl_cli_option *option)
             (void)fputs("_files", file);
         } else if (starts(option->value, "FOLDER")) {
             (void)fputs("_files -/", file);
+        } else if (takes_body(option)) {
+            (void)fputs("{compset -P @ && _files}", file);
         }
     }
     (void)fputc('\'', file);
@@ -317,7 +340,7 @@ static void put_zsh_command(FILE *file, const struct pawl_cli_command *command)
     } else if (command->arguments[0] != '\0') {
         (void)fputs(" \\\n                '*:", file);
         put_zsh_quoted(file, command->arguments);
-        (void)fputs(":'", file);
+        (void)fputs(takes_files(command) ? ":_files'" : ":'", file);
     }
     (void)fputs(" && ret=0\n            ;;\n", file);
 }
@@ -439,6 +462,10 @@ static void put_fish_command(FILE *file, const struct pawl_cli_command *command)
             put_fish_line(file, command, NULL);
             put_fish_option(file, at);
         }
+    }
+    if (takes_files(command)) {
+        put_fish_line(file, command, NULL);
+        (void)fputs(" -F\n", file);
     }
     if (!explains_commands(command) && !has_choice(command)) return;
     put_fish_line(file, command, NULL);

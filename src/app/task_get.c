@@ -159,6 +159,11 @@ static void draw_lines(struct pawl_cli *cli, const struct details *details)
     put_line(cli, "version", pawl_arena_format(scratch, "%" PRId64, task->version));
     put_line(cli, "owner", task->owner);
     put_instant(cli, "lease end", task->lease_end_at_ms);
+    put_line(cli, "lease", pawl_duration_text(scratch, task->lease_ms));
+    put_instant(cli, "asked until", task->control_deadline_at_ms);
+    if (task->recoveries > 0) {
+        put_line(cli, "recoveries", pawl_arena_format(scratch, "%" PRId32, task->recoveries));
+    }
     put_instant(cli, "not before", task->next_retry_at_ms);
     put_line(cli, "timeout", pawl_duration_text(scratch, task->timeout_ms));
     put_instant(cli, "created", task->created_at_ms);

@@ -175,7 +175,7 @@ static enum pawl_code renew(struct pawl_cli *cli, const struct pawl_change *chan
                           PAWL_STR_ARG(change->fence->task_id));
 }
 
-static void show_lease(struct pawl_cli *cli, const struct pawl_task *task)
+static void show_lease(struct pawl_cli *cli, const struct pawl_task *task, int64_t left_ms)
 {
     const struct pawl_output *out = &cli->out;
     struct pawl_arena *scratch = cli->scratch;
@@ -185,9 +185,12 @@ static void show_lease(struct pawl_cli *cli, const struct pawl_task *task)
     }
     if (pawl_output_is_table(out)) {
         struct pawl_str end = pawl_time_text(out, scratch, task->lease_end_at_ms);
+        struct pawl_str left = pawl_duration_text(scratch, left_ms);
+        struct pawl_str whole = pawl_duration_text(scratch, task->lease_ms);
         struct pawl_str line = pawl_arena_format(
-            scratch, "%.*s epoch %" PRId64 " held by %.*s, ends %.*s%s%s", PAWL_STR_ARG(task->id),
-            task->epoch, PAWL_STR_ARG(task->owner), PAWL_STR_ARG(end),
+            scratch, "%.*s epoch %" PRId64 " held by %.*s, %.*s of %.*s left, ends %.*s%s%s",
+            PAWL_STR_ARG(task->id), task->epoch, PAWL_STR_ARG(task->owner), PAWL_STR_ARG(left),
+            PAWL_STR_ARG(whole), PAWL_STR_ARG(end),
             task->control != PAWL_CONTROL_NONE ? ", asked to " : "",
             task->control != PAWL_CONTROL_NONE ? pawl_control_name(task->control) : "");
         pawl_output_text(out, pawl_text_clean(scratch, line));
@@ -200,6 +203,7 @@ static void show_lease(struct pawl_cli *cli, const struct pawl_task *task)
     pawl_json_put_member_text(&w, "owner", task->owner);
     pawl_json_put_member_int64(&w, "epoch", task->epoch);
     pawl_json_put_member_int64(&w, "lease_ms", task->lease_ms);
+    pawl_json_put_member_int64(&w, "left_ms", left_ms);
     pawl_json_put_member_int64(&w, "lease_end_at_ms", task->lease_end_at_ms);
     pawl_show_text(&w, "control", pawl_str_of(pawl_control_name(task->control)));
     pawl_json_end_object(&w);
@@ -208,7 +212,7 @@ static void show_lease(struct pawl_cli *cli, const struct pawl_task *task)
 
 /* As the worker knows it. */
 static enum pawl_code ask_worker(struct pawl_cli *cli, struct pawl_tell *tell,
-                                 struct pawl_task *task)
+                                 struct pawl_task *task, int64_t *left_ms)
 {
     struct pawl_str text = {0};
     struct pawl_json *json = NULL;
@@ -224,6 +228,7 @@ static enum pawl_code ask_worker(struct pawl_cli *cli, struct pawl_tell *tell,
         pawl_json_text(pawl_json_member(json, PAWL_STR("owner")), cli->scratch, &task->owner) &&
         pawl_json_int64(pawl_json_member(json, PAWL_STR("epoch")), &task->epoch) &&
         pawl_json_int64(pawl_json_member(json, PAWL_STR("lease_ms")), &task->lease_ms) &&
+        pawl_json_int64(pawl_json_member(json, PAWL_STR("left_ms")), left_ms) &&
         pawl_json_int64(pawl_json_member(json, PAWL_STR("lease_end_at_ms")),
                         &task->lease_end_at_ms);
     if (!is_whole) {
@@ -249,10 +254,11 @@ int pawl_cli_task_lease(struct pawl_cli *cli)
     code = pawl_given_code(cli);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     struct pawl_tell tell;
+    int64_t left_ms = 0;
     if (!pawl_given(cli, "renew") && pawl_tell_open(&tell, cli, id)) {
-        code = ask_worker(cli, &tell, &task);
+        code = ask_worker(cli, &tell, &task, &left_ms);
         pawl_tell_close(&tell);
-        if (code == PAWL_OK) show_lease(cli, &task);
+        if (code == PAWL_OK) show_lease(cli, &task, left_ms);
         return finish(cli, code);
     }
     pawl_cli_change(cli, id, &fence, &change);
@@ -267,7 +273,10 @@ int pawl_cli_task_lease(struct pawl_cli *cli)
         code = pawl_error_set(&cli->err, PAWL_LEASE_LOST,
                               "the lease of task %.*s is no longer yours", PAWL_STR_ARG(id));
     }
-    if (code == PAWL_OK) show_lease(cli, &task);
+    if (code == PAWL_OK) {
+        left_ms = task.lease_end_at_ms - pawl_wall_ms();
+        show_lease(cli, &task, left_ms > 0 ? left_ms : 0);
+    }
     return finish(cli, code);
 }
 

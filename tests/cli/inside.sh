@@ -67,7 +67,7 @@ two" && printf "three\nfour\n" | pawl task log - && pawl task checkpoint 3 "{\"a
 17}" && pawl task lease >seen && pawl task retry-after 2h
         pawl task get s && exit 1; exit 75'
     equals '600 700' "$(xargs <modes)"
-    grep -qE '^\{"id":"s","owner":"w1","epoch":1,"lease_ms":30000,"lease_end_at_ms":[0-9]{13},"control":null\}$' seen || complain "$(cat seen)"
+    grep -qE '^\{"id":"s","owner":"w1","epoch":1,"lease_ms":30000,"left_ms":[0-9]{1,5},"lease_end_at_ms":[0-9]{13},"control":null\}$' seen || complain "$(cat seen)"
     run task get s; has state '"QUEUED"'; shows '"progress":42.5,'
     [ $(($(member next_retry_at_ms) - $(member created_at_ms))) -ge 7200000 ] || complain "two hours were wanted"
     run task logs s -o table; shows '^one$' '^two$' '^three$' '^four$'
@@ -105,9 +105,14 @@ lease()
     add --id l
     work --worker-id w1 --lease 30s -- sh -c 'pawl task lease; pawl task lease --renew --lease 2m'
     run task result l --raw
-    shows '^\{"id":"l","owner":"w1","epoch":1,"lease_ms":30000,"lease_end_at_ms":[0-9]{13},"control":null\}$'
-    shows '^\{"id":"l","owner":"w1","epoch":1,"lease_ms":[0-9]+,"lease_end_at_ms":[0-9]{13},"control":null\}$'
+    shows '^\{"id":"l","owner":"w1","epoch":1,"lease_ms":30000,"left_ms":[0-9]{1,5},"lease_end_at_ms":[0-9]{13},"control":null\}$'
+    shows '^\{"id":"l","owner":"w1","epoch":1,"lease_ms":[0-9]+,"left_ms":[0-9]+,"lease_end_at_ms":[0-9]{13},"control":null\}$'
     equals 2 "$(sort -u "$folder/out" | wc -l)"
+    add --id t
+    work --worker-id w1 --lease 30s -- sh -c 'pawl task lease -o table; PAWL_SOCKET= pawl task lease -o table; pawl task get t -o table'
+    run task result t --raw
+    equals 2 "$(grep -cE '^t epoch 1 held by w1, (30|29(\.[0-9]+)?|28(\.[0-9]+)?|2[0-7](\.[0-9]+)?)s of 30s left, ends 20[0-9TZ:.-]+$' "$folder/out")"
+    shows '^lease +30s$'
     run task lease l; refuses 4 STATE 'nobody holds it'
     run task lease l --renew; refuses 2 INVALID '--renew needs --owner and --epoch'
     run task lease l --renew --owner w1 --epoch 1; refuses 4 LEASE_LOST l

@@ -161,6 +161,16 @@ completes()
     types 'pawl worker run --unt\t-- cat only_\t' 'worker run --until-empty -- cat only_file'
     types 'pawl --db only_\ttask li\t' '--db only_file task list'
     types 'pawl task add --queue LO\t' 'task add --queue LO'
+    local command
+    for command in restore import backup 'restore --yes' 'worker run --queues-from' 'task list --db' 'import --dry-run'; do
+        types "pawl $command only_\t" "$command only_file"
+    done
+    types 'pawl restore --y\tonly_\t' 'restore --yes only_file'
+    for command in 'task add --input' 'task add --goal' 'task fail t --error' 'task complete t --result' 'dead redrive --input'; do
+        types "pawl $command @only_\t" "$command @only_file"
+    done
+    types 'pawl task add --input=@only_\t' 'task add --input @only_file'
+    types 'pawl task add --input only_\t' 'task add --input only_'
 }
 
 bash_completes()
@@ -200,6 +210,10 @@ fish_completes()
     offered 'pawl task list --output=js' '--output=json --output=jsonl'
     offered 'pawl completion ' 'bash fish zsh'
     offered 'pawl queue list --prio' ''
+    touch only_file
+    offered 'pawl restore only_' only_file
+    offered 'pawl import --dry-run only_' only_file
+    offered 'pawl --db only_' only_file
 }
 test_that "fish completes commands, options, values" fish_completes
 
