@@ -28,7 +28,8 @@
  *
  * Codes that any call may return besides those listed with it: PAWL_BUSY, PAWL_UNKNOWN_OUTCOME, PAWL_IO,
  * PAWL_CORRUPT, PAWL_NO_MEMORY, PAWL_MISUSE. After PAWL_BUSY nothing was committed. After
- * PAWL_UNKNOWN_OUTCOME it may have been; every call is safe to repeat (docs/store.md has the table). */
+ * PAWL_UNKNOWN_OUTCOME it may have been; every call is safe to repeat (docs/store.md has the table).
+ * Where Pawl is installed, docs/ is share/doc/pawl; of the Debian packages, /usr/share/doc/libpawl-dev. */
 #ifndef PAWL_H
 #define PAWL_H
 

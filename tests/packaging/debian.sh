@@ -45,7 +45,9 @@ is_split()
         ! grep -E '\.so$|\.a$|\.h$|bin/' "$tmp/files" &&
         holds_files libpawl-dev usr/include/pawl.h 'usr/lib/.*libpawl\.so' 'usr/lib/.*libpawl\.a' \
             'usr/lib/.*pkgconfig/pawl\.pc' 'usr/lib/.*cmake/pawl/pawlConfig\.cmake' \
-            'usr/share/man/man3/pawl\.3\.gz' 'usr/share/doc/libpawl-dev/examples/.*\.c'
+            'usr/share/man/man3/pawl\.3\.gz' 'usr/share/doc/libpawl-dev/examples/.*\.c' \
+            usr/share/doc/libpawl-dev/store.md usr/share/doc/libpawl-dev/leases.md &&
+        ! grep -E 'doc/pawl/' "$tmp/files"
 }
 
 # Who uses the library depends on this version of its interface, and each package on what it needs.

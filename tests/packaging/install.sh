@@ -44,6 +44,21 @@ names_functions()
         ! mandoc -T lint -W style man/pawl.3 2>&1 | grep -v -e 'referenced manual not found' -e 'outdated mandoc.db'
 }
 
+# Each page that the header names is there, and each page that such a page leads to.
+has_docs()
+{
+    docs=$prefix/share/doc/pawl
+    [ -d "$docs" ] || docs=$(dirname "$(find "$prefix" -name store.md)")
+    grep -o 'docs/[a-z-]*\.md' include/pawl.h | sort -u >"$tmp/named"
+    [ -s "$tmp/named" ] && while read -r page; do
+        [ -s "$docs/${page#docs/}" ] || { echo "$page is not installed"; return 1; }
+    done <"$tmp/named"
+    (cd "$docs" && grep -o '](\([a-z0-9/-]*\.md\)' ./*.md | sed 's/.*](//' | sort -u) >"$tmp/named"
+    [ -s "$tmp/named" ] && while read -r page; do
+        [ -s "$docs/$page" ] || { echo "$page is not installed"; return 1; }
+    done <"$tmp/named"
+}
+
 works() # PROGRAM
 {
     rm -f "$tmp"/tasks.db*
@@ -142,6 +157,7 @@ uninstalls()
 if [ $list = no ]; then installs || exit 2; fi
 holds "what is installed is all there, and the program runs from there" has_all
 holds "the manual page of the library names functions of the header" names_functions
+holds "the pages that the header names are installed, and those that they lead to" has_docs
 if command -v pkg-config >/dev/null; then
     holds "pkg-config tells the version" has_versions
     holds "with pkg-config a C99 program links the shared library and runs" shared
