@@ -1,14 +1,22 @@
 # A disk that fills while 1 000 tasks are under way, and is freed again: nothing acknowledged is lost, and work goes
-# on by itself. The store is on a small file system of its own, which the test mounts where nobody else sees it.
+# on by itself. The store is on a small file system of its own, which the test mounts where nobody else sees it. On
+# PostgreSQL that is a tablespace of a server of the test's own; the server's log is elsewhere, since when that finds no
+# room the server ends, which is no matter of ours.
 if [ -z "${PAWL_FULL_DISK:-}" ] && [ "${1:-}" != --list ]; then
     PAWL_FULL_DISK=$(mktemp -d) || exit 2
     export PAWL_FULL_DISK
     trap 'rmdir "$PAWL_FULL_DISK"' EXIT
-    for how in '--mount' '--user --map-root-user --mount'; do
+    ways=('--mount' '--user --map-root-user --mount')
+    beside=(bash)
+    if [ "${PAWL_CLI_STORE:-}" = postgres ]; then
+        ways=('--mount') # as the root of a user namespace no server can be started
+        beside=(tools/with_postgres bash)
+    fi
+    for how in "${ways[@]}"; do
         # shellcheck disable=SC2086 # words
         unshare $how mount -t tmpfs -o size=1m none "$PAWL_FULL_DISK" 2>/dev/null || continue
         # shellcheck disable=SC2016,SC2086
-        unshare $how bash -c 'mount -t tmpfs -o size=24m none "$PAWL_FULL_DISK" && bash "$@"' - "$0" "$@"
+        unshare $how bash -c 'mount -t tmpfs -o size=24m none "$PAWL_FULL_DISK" && "$@"' - "${beside[@]}" "$0" "$@"
         exit
     done
     PAWL_FULL_DISK=none bash "$0" "$@"
@@ -19,11 +27,17 @@ fi
 make_store()
 {
     export PAWL_DB=$PAWL_FULL_DISK/pawl.db
+    [ "${PAWL_CLI_STORE:-}" = postgres ] && [ "$PAWL_FULL_DISK" != none ] || return 0
+    chmod 755 "$PAWL_FULL_DISK"
+    mkdir -m 700 "$PAWL_FULL_DISK/space"
+    chown postgres "$PAWL_FULL_DISK/space"
+    psql -qX "$PAWL_TEST_POSTGRES" -c "CREATE TABLESPACE small LOCATION '$PAWL_FULL_DISK/space'" -c 'CREATE SCHEMA small'
+    PAWL_DB="$PAWL_TEST_POSTGRES&options=-csearch_path%3Dsmall%20-cdefault_tablespace%3Dsmall"
 }
 
 fills()
 {
-    [ "$PAWL_FULL_DISK" != none ] || skips "no file system can be mounted here"
+    [ "$PAWL_FULL_DISK" != none ] || skips "no file system can be mounted here; for PostgreSQL only root can"
     local i worker
     for ((i = 1; i <= 1000; i++)); do
         echo "{\"id\":\"d$i\",\"input\":\"$(printf '%0500d' $i)\",\"retry_delay_ms\":1,\"max_retries\":1000}"
