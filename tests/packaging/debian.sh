@@ -67,7 +67,7 @@ lintian_is_content()
         suppress=$suppress,arch-dependent-file-not-in-arch-specific-directory,pkg-config-unavailable-for-cross-compilation,hardening-no-bindnow,hardening-no-fortify-functions,hardening-no-relro
     allow=
     [ "$(id -u)" -ne 0 ] || allow=--allow-root
-    lintian $allow --no-cfg --fail-on error,warning --suppress-tags "$suppress" "$tmp"/one/*.deb
+    TMPDIR=$tmp lintian $allow --no-cfg --fail-on error,warning --suppress-tags "$suppress" "$tmp"/one/*.deb
 }
 
 # Into a root of its own, whose packages it depends on are elsewhere.
