@@ -384,8 +384,9 @@ enum pawl_code pawl_exchange_stream_write(struct pawl_exchange *exchange, struct
 void pawl_exchange_stream_end(struct pawl_exchange *exchange)
 {
     pawl_assert(exchange->kind == PAWL_EXCHANGE_STREAM);
+    /* Posted under the lock: whoever sees the end finds it posted. */
     (void)pthread_mutex_lock(&exchange->lock);
     exchange->stream_has_ended = true;
-    (void)pthread_mutex_unlock(&exchange->lock);
     exchange->post(exchange);
+    (void)pthread_mutex_unlock(&exchange->lock);
 }

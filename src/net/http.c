@@ -670,6 +670,13 @@ void pawl_http_begin(struct pawl_http *http, struct pawl_arena *arena, size_t bo
     http->refusal = (struct pawl_refusal){0};
 }
 
+bool pawl_http_limit_body(struct pawl_http *http, size_t body_bytes_max)
+{
+    if (http->body_bytes > body_bytes_max) return false;
+    http->body_bytes_max = body_bytes_max;
+    return true;
+}
+
 bool pawl_http_has_begun(const struct pawl_http *http)
 {
     return http->place != PLACE_BEFORE;

@@ -72,6 +72,10 @@ void pawl_http_close(struct pawl_http *http);                        /* takes NU
 /* A new message. What is kept of it lies in arena; a body is no larger than body_bytes_max. */
 void pawl_http_begin(struct pawl_http *http, struct pawl_arena *arena, size_t body_bytes_max);
 
+/* After HEAD: a smaller bound for the body, for one that is only read over; false if it is known to
+ * be larger. */
+bool pawl_http_limit_body(struct pawl_http *http, size_t body_bytes_max);
+
 /* Whether a byte of the message has come. */
 bool pawl_http_has_begun(const struct pawl_http *http);
 

@@ -21,6 +21,8 @@ enum {
      * extension, which is read over. */
     PAWL_NET_CHUNK_DIGITS_MAX = 8,
     PAWL_NET_CHUNK_LINE_BYTES_MAX = 256,
+    PAWL_NET_REFUSED_BODY_BYTES_MAX =
+        64 * 1024,                 /* of a refused request, read over to keep the connection */
     PAWL_NET_SEGMENTS_MAX = 16,    /* of a path; the longest of a route has 8 */
     PAWL_NET_PARAMETERS_MAX = 256, /* of a query: a list of ids in repeated keys */
 
@@ -46,6 +48,7 @@ enum {
     PAWL_NET_EXCHANGES_MAX = 16 * 1024, /* default of those under way at once; beyond it is BUSY */
     PAWL_NET_READ_BYTES = 64 * 1024,    /* of one read; a loop has one such buffer */
     PAWL_NET_AHEAD_BYTES_MAX = PAWL_NET_READ_BYTES, /* sent before the answer to what came before */
+    PAWL_NET_TURNED_AWAY_MAX = 64, /* beyond the limit, told so; others are just closed */
     PAWL_NET_BACKLOG = 1024,
 
     /* ---- Deadlines (defaults) ---- */
