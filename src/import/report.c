@@ -18,9 +18,12 @@ void pawl_import_report_init(struct pawl_import_report *report, struct pawl_aren
     pawl_map_init(&report->ignored_keys, arena);
 }
 
+PAWL_PRINTF(4, 0)
 static void add(struct pawl_import_report *report, struct pawl_import_remarks *list,
-                struct pawl_str task, const char *text)
+                struct pawl_str task, const char *format, va_list arguments)
 {
+    char text[REMARK_BYTES_MAX + PAWL_UTF8_BYTES_MAX];
+    (void)vsnprintf(text, sizeof text, format, arguments);
     struct pawl_import_remark *remark = pawl_arena_take(report->arena, sizeof *remark);
     if (remark == NULL) return; /* the arena remembers */
     struct pawl_str whole = pawl_utf8_cut_bytes(pawl_str_of(text), REMARK_BYTES_MAX);
@@ -38,25 +41,19 @@ static void add(struct pawl_import_report *report, struct pawl_import_remarks *l
 void pawl_import_refuse(struct pawl_import_report *report, struct pawl_str task, const char *format,
                         ...)
 {
-    char text[REMARK_BYTES_MAX + PAWL_UTF8_BYTES_MAX];
-    if (report == NULL) return;
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    if (report != NULL) add(report, &report->refused, task, format, arguments);
     va_end(arguments);
-    add(report, &report->refused, task, text);
 }
 
 void pawl_import_remark(struct pawl_import_report *report, struct pawl_str task, const char *format,
                         ...)
 {
-    char text[REMARK_BYTES_MAX + PAWL_UTF8_BYTES_MAX];
-    if (report == NULL) return;
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof text, format, arguments);
+    if (report != NULL) add(report, &report->changed, task, format, arguments);
     va_end(arguments);
-    add(report, &report->changed, task, text);
 }
 
 void pawl_import_ignore_key(struct pawl_import_report *report, const char *of, struct pawl_str key)

@@ -1212,7 +1212,7 @@ FROM head h
 WHERE h.one = 1
 LIMIT 1;
 
--- name: FSCK_TASKS sqlite
+-- name: FSCK_TASKS
 -- task, by its key; what is counted by the indexes of its table. What the row says first (28), then what there is.
 SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.lease_kind, t.owner, t.lease_ms,
        t.lease_end_at_ms, t.attempt_end_at_ms, t.ready_at_ms, t.updated_at_ms, t.finished_at_ms, t.control,
@@ -1239,49 +1239,11 @@ SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.lease_k
         FROM payload p
         WHERE p.key >= t.key * 16 AND p.key < t.key * 16 + 16),
        (SELECT COUNT(*) FROM checkpoint c WHERE c.task = t.key),
-       (SELECT COALESCE(SUM(l.bytes + ?3), 0) FROM log l WHERE l.task = t.key),
-       (SELECT COALESCE(SUM(length(CAST(p.body AS BLOB))), 0)
+       (SELECT CAST(COALESCE(SUM(l.bytes + ?3), 0) AS bigint) FROM log l WHERE l.task = t.key),
+       (SELECT COALESCE(SUM(BYTES(p.body)), 0)
         FROM payload p
         WHERE p.key >= t.key * 16 AND p.key < t.key * 16 + 4 AND p.key <> t.key * 16 + 1),
-       (SELECT length(CAST(c.state AS BLOB)) FROM checkpoint c WHERE c.task = t.key ORDER BY c.key DESC LIMIT 1),
-       (SELECT 1 FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = t.key AND z.reason = ?4)
-FROM task t
-WHERE t.key > ?1
-ORDER BY t.key
-LIMIT ?2;
-
--- name: FSCK_TASKS postgres
--- task, by its key; what is counted by the indexes of its table. What the row says first (28), then what there is.
-SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.lease_kind, t.owner, t.lease_ms,
-       t.lease_end_at_ms, t.attempt_end_at_ms, t.ready_at_ms, t.updated_at_ms, t.finished_at_ms, t.control,
-       t.control_deadline_at_ms, t.sequence, t.open_dependencies, t.blocked_by, t.has_dependents, t.payloads,
-       t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes, t.dependency_policy, t.run_at_ms,
-       (SELECT 1 FROM queue q WHERE q.key = t.queue),
-       (SELECT 1 FROM worker w WHERE w.key = t.owner),
-       (SELECT MAX(e.sequence) FROM event e WHERE e.task = t.key),
-       (SELECT COUNT(*) FROM dependency d WHERE d.task = t.key AND d.is_open <> 0),
-       (SELECT MIN(d.on_key)
-        FROM dependency d
-        JOIN task b ON b.key = d.on_key
-        WHERE d.task = t.key AND d.is_open <> 0 AND b.state IN (6, 7, 8)),
-       (SELECT 1
-        FROM dependency d
-        JOIN task b ON b.key = d.on_key
-        WHERE d.task = t.key AND d.on_key = t.blocked_by AND d.is_open <> 0 AND b.state IN (6, 7, 8)
-        LIMIT 1),
-       (SELECT 1 FROM dependency d WHERE d.on_key = t.key AND d.is_open = 1 LIMIT 1),
-       (SELECT SUM(CASE p.key - t.key * 16
-                       WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 4 WHEN 3 THEN 8 WHEN 4 THEN 16 WHEN 5 THEN 32
-                       WHEN 6 THEN 64 ELSE 128
-                   END)
-        FROM payload p
-        WHERE p.key >= t.key * 16 AND p.key < t.key * 16 + 16),
-       (SELECT COUNT(*) FROM checkpoint c WHERE c.task = t.key),
-       (SELECT COALESCE(SUM(l.bytes + ?3::bigint), 0)::bigint FROM log l WHERE l.task = t.key),
-       (SELECT COALESCE(SUM(octet_length(p.body)), 0)
-        FROM payload p
-        WHERE p.key >= t.key * 16 AND p.key < t.key * 16 + 4 AND p.key <> t.key * 16 + 1),
-       (SELECT octet_length(c.state) FROM checkpoint c WHERE c.task = t.key ORDER BY c.key DESC LIMIT 1),
+       (SELECT BYTES(c.state) FROM checkpoint c WHERE c.task = t.key ORDER BY c.key DESC LIMIT 1),
        (SELECT 1 FROM quarantine z WHERE z.table_name = 'task' AND z.row_key = t.key AND z.reason = ?4)
 FROM task t
 WHERE t.key > ?1

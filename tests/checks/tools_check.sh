@@ -51,6 +51,10 @@ holds "a statement marked so is for one store only" gives A 'SELECT 1' 'SELECT 1
 sql '-- name: A' '-- postgres: FOR UPDATE' 'SELECT 1;' '-- name: B' 'SELECT 2;'
 holds "a line may be for the end of one store's text only" gives \
     A 'SELECT 1' 'SELECT 1' 'FOR UPDATE' B 'SELECT 2' 'SELECT 2'
+sql '-- name: A' 'SELECT BYTES(p.body) + BYTES(state) FROM p;'
+holds "how many bytes a text has is asked in the words of each store" gives \
+    A 'SELECT length(CAST(p.body AS BLOB)) + length(CAST(state AS BLOB)) FROM p' \
+    'SELECT octet_length(p.body) + octet_length(state) FROM p'
 many_is() # LINE...: the text for many of the first statement
 {
     to_c || return 1
