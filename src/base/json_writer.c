@@ -16,7 +16,8 @@
 
 enum { CAPACITY_BYTES_FIRST = 256 };
 
-static_assert(PAWL_JSON_WRITER_DEPTH_MAX == 64, "objects has a bit for each depth");
+static_assert(PAWL_JSON_WRITER_DEPTH_MAX == 8 * sizeof((struct pawl_json_writer *)NULL)->objects,
+              "objects has a bit for each depth");
 
 void pawl_json_writer_init(struct pawl_json_writer *w, struct pawl_arena *arena)
 {
@@ -74,7 +75,8 @@ static char last_byte(const struct pawl_json_writer *w)
 
 static bool is_in_object(const struct pawl_json_writer *w)
 {
-    return w->depth > 0 && (w->objects >> (w->depth - 1) & 1) != 0;
+    if (w->depth == 0) return false;
+    return (w->objects[(w->depth - 1) / 64] >> (w->depth - 1) % 64 & 1) != 0;
 }
 
 static void add_comma_if_due(struct pawl_json_writer *w)
@@ -95,8 +97,9 @@ static void begin(struct pawl_json_writer *w, bool is_object)
 {
     start_value(w);
     pawl_assert(w->depth < PAWL_JSON_WRITER_DEPTH_MAX);
-    uint64_t bit = UINT64_C(1) << w->depth;
-    w->objects = is_object ? w->objects | bit : w->objects & ~bit;
+    uint64_t *word = &w->objects[w->depth / 64];
+    uint64_t bit = UINT64_C(1) << w->depth % 64;
+    *word = is_object ? *word | bit : *word & ~bit;
     w->depth++;
     add_char(w, is_object ? '{' : '[');
 }

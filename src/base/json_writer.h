@@ -20,8 +20,9 @@
 #include "pawl.h"
 
 enum {
-    /* Of our own containers; what pawl_json_put_raw brings does not count. */
-    PAWL_JSON_WRITER_DEPTH_MAX = 64,
+    /* Of our own containers, as deep as what is read; what pawl_json_put_raw brings does not count.
+     */
+    PAWL_JSON_WRITER_DEPTH_MAX = 128,
 };
 
 struct pawl_json_writer {
@@ -29,7 +30,7 @@ struct pawl_json_writer {
     char *ptr;                /* in the arena */
     size_t len;
     size_t capacity_bytes;
-    uint64_t objects; /* bit n: the container at depth n + 1 is an object */
+    uint64_t objects[2]; /* bit n: the container at depth n + 1 is an object */
     int32_t depth;
     bool has_failed;
 };

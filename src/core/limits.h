@@ -76,6 +76,16 @@ enum {
     /* Tasks of one file: their order needs some 300 bytes of each. */
     PAWL_IMPORT_TASKS_MAX = 4 * 1000 * 1000,
 
+    /* A workflow's definition is one row, and is sent whole. Ten thousand tasks have some 5 MiB. */
+    PAWL_DEFINITION_BYTES_MAX = PAWL_PAYLOAD_BYTES_MAX,
+    /* Tasks of one definition, in all its branches: parsed, each takes about 1 KiB. */
+    PAWL_DEFINITION_NODES_MAX = 20 * 1000,
+    /* Lists of tasks inside each other. Each is up to three containers of JSON, which ends at 128; people come
+     * to five. */
+    PAWL_DEFINITION_DEPTH_MAX = 32,
+    /* What is wrong with a definition, told at once: more than anybody mends in one go. */
+    PAWL_FAULTS_KEPT = 256,
+
     PAWL_CLAIM_QUEUES_MAX = 256, /* names of one claim: each is one walk of the ready index */
 
     /* A claim's answer stops growing here: it is held whole in memory on its way out. At least one task is
