@@ -307,6 +307,29 @@ static const struct pawl_cli_option import_options[] = {
     {.name = NULL},
 };
 
+static const struct pawl_cli_option server_options[] = {
+    {.name = "listen",
+     .value = "ADDRESS",
+     .help = "HOST:PORT, with port 0 for a free one, or unix:PATH; may be given several times; else 127.0.0.1:8080",
+     .repeats = true},
+    {.name = "insecure", .help = "listen on an address that others reach, without tokens: whoever comes may do anything"},
+    {.name = "allow-host",
+     .value = "NAME",
+     .help = "a name under which we are asked, beside localhost; may be given several times",
+     .repeats = true},
+    {.name = "drain", .value = "T", .help = "how long an orderly end may take; else 30s"},
+    {.name = "loops", .value = "N", .help = "threads for sockets, 1 to 16; else 1"},
+    {.name = "retain",
+     .value = "T",
+     .help = "remove tasks that ended so long ago, of all queues, as `pawl gc` does; else none"},
+    {.name = "events-keep",
+     .value = "T",
+     .help = "with --retain: while no consumer reads events, keep tasks and their events so long at least"},
+    {.name = "quiet", .help = "say only what went wrong: warnings and errors"},
+    {.name = "verbose", .help = "say every request"},
+    {.name = NULL},
+};
+
 static const struct pawl_cli_option worker_run_options[] = {
     {.name = "slots", .letter = 'n', .value = "N", .help = "commands at a time, 1 to 256; else 1"},
     {.name = "queues-from",
@@ -530,6 +553,17 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "waits for a person or for a worker that does not come, consumers that are far behind, finished tasks that "
      "nobody removes. Takes milliseconds on a store of any size and changes nothing. A finding is an error, a "
      "warning or a note. Exit status 0 says that there are notes at most, 1 that something is wrong."},
+    {NULL, "server", pawl_cli_server, "", 0, 0,
+     PAWL_CREATES_STORE | PAWL_HAS_TIMERS | PAWL_HEARS_SIGNALS | PAWL_TAKES_KEEP, "Serve the store over HTTP",
+     server_options,
+     "Prints `listening on` and its addresses when it takes requests. GET /health says that it lives, /ready that its "
+     "store answers, /metrics what it has done, /v1/openapi.json what can be asked.\n"
+     "There are no tokens yet, so it listens on addresses of this machine alone, and answers only under names of this "
+     "machine (a page elsewhere may have bound its name to our address) and pages of its own origin; --allow-host adds "
+     "names. With --insecure it listens anywhere.\n"
+     "SIGTERM or SIGINT ends it in order: nothing new is taken, who waits is answered, what is under way is finished. A "
+     "second signal ends it at once. Either way what was answered is on disk. systemd is told when it is ready "
+     "(NOTIFY_SOCKET)."},
     {NULL, "gc", pawl_cli_gc, "", 0, 0, PAWL_TAKES_KEEP, "Remove what has ended long ago", gc_options,
      "A task that has ended goes with its input, result, history, logs and checkpoints. Its id and idempotency key "
      "stay in use for 90 days more, and who depends on it learns how it ended; every other command says that it "

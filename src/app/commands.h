@@ -101,6 +101,7 @@ int pawl_cli_dead_redrive(struct pawl_cli *cli);
 int pawl_cli_dead_discard(struct pawl_cli *cli);
 int pawl_cli_worker_run(struct pawl_cli *cli);
 int pawl_cli_events(struct pawl_cli *cli);
+int pawl_cli_server(struct pawl_cli *cli);
 int pawl_cli_gc(struct pawl_cli *cli);
 int pawl_cli_doctor(struct pawl_cli *cli);
 int pawl_cli_top(struct pawl_cli *cli);

@@ -97,6 +97,10 @@ static void on_wake(uv_async_t *wake)
         loop->is_cut = true;
         close_listeners(loop);
         each_connection(loop, pawl_connection_cut);
+        (void)pthread_mutex_lock(&loop->shared->lock);
+        loop->shared->cut_count++;
+        (void)pthread_cond_broadcast(&loop->shared->emptied);
+        (void)pthread_mutex_unlock(&loop->shared->lock);
     }
     pawl_loop_take_posted(loop);
     /* Nothing can be posted any more: the last exchange has been answered. */
@@ -155,7 +159,7 @@ enum pawl_code pawl_loop_open(struct pawl_loop *loop, struct pawl_loop_shared *s
         return pawl_error_set(err, PAWL_IO, "cannot make a loop: %s", uv_strerror(error));
     }
     loop->wake.data = loop;
-    loop->has_started = true;
+    loop->is_open = true;
     enum pawl_code code = PAWL_OK;
     for (size_t i = 0; i < count && code == PAWL_OK; i++) {
         loop->listeners[i] = listeners[i];
@@ -183,6 +187,7 @@ enum pawl_code pawl_loop_start(struct pawl_loop *loop, struct pawl_error *err)
     int error = pthread_create(&loop->thread, NULL, run, loop);
     (void)pthread_mutex_unlock(&loop->lock);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    loop->has_thread = error == 0;
     if (error == 0) return PAWL_OK;
     loop->thread = pthread_self();
     return pawl_error_set(err, PAWL_IO, "cannot start a loop: %s", strerror(error));
@@ -195,8 +200,8 @@ void pawl_loop_wake(struct pawl_loop *loop)
 
 void pawl_loop_join(struct pawl_loop *loop)
 {
-    if (!loop->has_started) return;
-    if (pthread_equal(loop->thread, pthread_self()) != 0)
+    if (!loop->is_open) return;
+    if (!loop->has_thread)
         (void)uv_run(&loop->uv, UV_RUN_DEFAULT);
     else
         (void)pthread_join(loop->thread, NULL);

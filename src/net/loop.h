@@ -23,7 +23,8 @@ struct pawl_loop_shared {
     _Atomic uint64_t request_count; /* for ids of requests */
     uint64_t request_salt;
     pthread_mutex_t lock;
-    pthread_cond_t emptied; /* of connections; under the lock */
+    pthread_cond_t emptied; /* of connections, or a loop was cut; under the lock */
+    int32_t cut_count;      /* loops that call no handler any more; under the lock */
 };
 
 struct pawl_listener_socket {
@@ -48,7 +49,8 @@ struct pawl_loop {
     struct pawl_connection *connections; /* a list */
     bool is_draining;                    /* has begun to */
     bool is_cut;
-    bool has_started;
+    bool is_open;
+    bool has_thread;
 
     pthread_mutex_t lock;
     struct pawl_exchange *first; /* given back, in order; under the lock */

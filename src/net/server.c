@@ -30,7 +30,6 @@ struct pawl_server {
     bool has_lock;
     struct pawl_loop *loops; /* owned */
     int32_t loop_count;      /* of those that were opened */
-    bool has_started;
     struct pawl_listener_socket listeners[PAWL_NET_LISTENERS_MAX];
     char addresses[PAWL_NET_LISTENERS_MAX][ADDRESS_BYTES_MAX];
     size_t listener_count;
@@ -274,7 +273,6 @@ enum pawl_code pawl_server_open(struct pawl_server **out, const struct pawl_serv
 
 enum pawl_code pawl_server_start(struct pawl_server *server, struct pawl_error *err)
 {
-    server->has_started = true;
     enum pawl_code code = PAWL_OK;
     for (int32_t i = 0; i < server->loop_count && code == PAWL_OK; i++)
         code = pawl_loop_start(&server->loops[i], err);
@@ -312,13 +310,21 @@ bool pawl_server_is_draining(const struct pawl_server *server)
 static void wake_all(struct pawl_server *server)
 {
     for (int32_t i = 0; i < server->loop_count; i++) {
-        if (server->loops[i].has_started) pawl_loop_wake(&server->loops[i]);
+        if (server->loops[i].is_open) pawl_loop_wake(&server->loops[i]);
     }
 }
 
 void pawl_server_drain(struct pawl_server *server)
 {
     if (atomic_exchange(&server->shared.is_draining, true)) return;
+    /* A name that is free again is somebody else's at once, so it goes before the socket. */
+    for (size_t i = 0; i < server->listener_count; i++) {
+        if (server->listeners[i].fd < 0) continue;
+        bool is_bound = server->addresses[i][0] != '\0';
+        if (server->listeners[i].is_unix && is_bound) (void)unlink(server->addresses[i] + 5);
+        (void)close(server->listeners[i].fd);
+        server->listeners[i].fd = -1;
+    }
     wake_all(server);
 }
 
@@ -346,7 +352,15 @@ void pawl_server_cut(struct pawl_server *server)
 {
     pawl_server_drain(server);
     if (atomic_exchange(&server->shared.is_cut, true)) return;
+    int32_t running = 0;
+    for (int32_t i = 0; i < server->loop_count; i++) running += server->loops[i].has_thread;
     wake_all(server);
+    if (running == 0) return;
+    (void)pthread_mutex_lock(&server->shared.lock);
+    while (server->shared.cut_count < running) {
+        (void)pthread_cond_wait(&server->shared.emptied, &server->shared.lock);
+    }
+    (void)pthread_mutex_unlock(&server->shared.lock);
 }
 
 void pawl_server_close(struct pawl_server *server)
@@ -355,12 +369,6 @@ void pawl_server_close(struct pawl_server *server)
     pawl_server_cut(server);
     for (int32_t i = 0; i < server->loop_count; i++) pawl_loop_join(&server->loops[i]);
     free(server->loops);
-    for (size_t i = 0; i < server->listener_count; i++) {
-        if (server->listeners[i].fd < 0) continue;
-        (void)close(server->listeners[i].fd);
-        if (server->listeners[i].is_unix && server->addresses[i][0] != '\0')
-            (void)unlink(server->addresses[i] + 5);
-    }
     if (server->has_lock) {
         (void)pthread_cond_destroy(&server->shared.emptied);
         (void)pthread_mutex_destroy(&server->shared.lock);

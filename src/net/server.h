@@ -55,8 +55,8 @@ void pawl_server_drain(struct pawl_server *server);
 /* Waits until no connection is left, at most so long; whether it is so. */
 bool pawl_server_wait(struct pawl_server *server, int64_t wait_ms);
 
-/* Closes all sockets. Exchanges that are in somebody's hands stay until they are answered; no
- * handler is called any more. */
+/* Closes all sockets; afterwards no handler is called any more. Exchanges that are in somebody's
+ * hands stay until they are answered. */
 void pawl_server_cut(struct pawl_server *server);
 
 /* Drains, cuts, waits for those exchanges, joins. Takes NULL and what was never started. */

@@ -1,0 +1,150 @@
+/* pawl server: from options to a server; its start, its signals, its end. */
+#include "net/server.h"
+#include "app/cli.h"
+#include "app/commands.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "base/instant.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "net/limits.h"
+#include "net/service.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { LOOK_EVERY_MS = 50 }; /* while it drains: for a second signal */
+
+/* A line of the log goes out whole, whichever thread it comes from: stdio locks the stream. */
+static void write_log(void *self, enum pawl_log_level level, struct pawl_str line)
+{
+    const struct pawl_log *log = self;
+    char now[PAWL_INSTANT_TEXT_BYTES_MAX + 1];
+    if (level > log->level_max) return;
+    pawl_instant_format(pawl_wall_ms(), now);
+    (void)fprintf(stderr, "time=%s %.*s\n", now, PAWL_STR_ARG(line));
+}
+
+/* What systemd is told; nobody needs to hear it. */
+static void notify(const char *state)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    const char *path = getenv("NOTIFY_SOCKET");
+    size_t len = path != NULL ? strlen(path) : 0;
+    if (len < 2 || len >= sizeof to.sun_path) return;
+    memcpy(to.sun_path, path, len);
+    if (path[0] == '@') to.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return;
+    socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+    (void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)(const void *)&to,
+                 bytes);
+    (void)close(fd);
+}
+
+/* Whether SIGINT or SIGTERM came; it is taken. */
+static bool has_signal(struct pawl_cli *cli, int wait_ms)
+{
+    struct pollfd poll_fd = {.fd = cli->signal_fd, .events = POLLIN};
+    struct signalfd_siginfo info;
+    if (poll(&poll_fd, 1, wait_ms) != 1) return false;
+    return read(cli->signal_fd, &info, sizeof info) == (ssize_t)sizeof info;
+}
+
+static void take_options(struct pawl_cli *cli, struct pawl_server_options *options)
+{
+    static const struct pawl_str usual[] = {PAWL_STR_INIT("127.0.0.1:8080")};
+    options->listen = pawl_given_all(cli, "listen", &options->listen_count);
+    if (options->listen_count == 0) {
+        options->listen = usual;
+        options->listen_count = PAWL_COUNT_OF(usual);
+    }
+    options->access.hosts = pawl_given_all(cli, "allow-host", &options->access.host_count);
+    options->is_insecure = pawl_given(cli, "insecure");
+    options->loops = (int32_t)pawl_given_int64(cli, "loops", 1, PAWL_NET_LOOPS_MAX, 1);
+}
+
+static void tell_ready(struct pawl_cli *cli, const struct pawl_server *server)
+{
+    (void)fputs("listening on", cli->out.file);
+    for (size_t i = 0; i < pawl_server_address_count(server); i++) {
+        (void)fprintf(cli->out.file, " %s", pawl_server_address(server, i));
+    }
+    (void)fputc('\n', cli->out.file);
+    (void)fflush(
+        cli->out
+            .file); /* whoever starts it waits for this line; that it fails is told at the end */
+    notify("READY=1");
+}
+
+/* Until a signal, and then until nothing is under way, the time is up, or a second signal. */
+static void serve(struct pawl_cli *cli, struct pawl_server *server, const struct pawl_log *log,
+                  int64_t drain_ms)
+{
+    while (!has_signal(cli, -1)) continue;
+    notify("STOPPING=1");
+    pawl_log_write(log, PAWL_LOG_INFO, "server.draining", PAWL_INT("drain_ms", drain_ms));
+    pawl_server_drain(server);
+    int64_t waited_ms = 0;
+    bool is_hurried = false;
+    while (waited_ms < drain_ms && !is_hurried && !pawl_server_wait(server, LOOK_EVERY_MS)) {
+        waited_ms += LOOK_EVERY_MS;
+        is_hurried = has_signal(cli, 0);
+    }
+    pawl_log_write(log, PAWL_LOG_INFO, "server.stopped", PAWL_INT("waited_ms", waited_ms),
+                   PAWL_INT("connections", pawl_server_metrics(server)->connections));
+}
+
+int pawl_cli_server(struct pawl_cli *cli)
+{
+    struct pawl_log log = {.write = write_log, .self = &log, .level_max = PAWL_LOG_INFO};
+    if (pawl_given(cli, "quiet")) log.level_max = PAWL_LOG_WARN;
+    if (pawl_given(cli, "verbose")) log.level_max = PAWL_LOG_DEBUG;
+    struct pawl_server_options options = {.log = &log};
+    struct pawl_options with = PAWL_OPTIONS_INIT;
+    with.log = write_log;
+    with.log_self = &log;
+    with.retain_ms = pawl_given_duration_ms(cli, "retain", 0);
+    with.events_keep_ms = pawl_given_duration_ms(cli, "events-keep", 0);
+    int64_t drain_ms = pawl_given_duration_ms(cli, "drain", PAWL_NET_DRAIN_MS_MAX);
+    take_options(cli, &options);
+    (void)signal(SIGPIPE, SIG_IGN);
+
+    struct pawl_server *server = NULL;
+    struct pawl_service *service = NULL;
+    struct pawl_route_table table = {0};
+    enum pawl_code code = pawl_given_code(cli);
+    if (code == PAWL_OK) code = pawl_cli_open(cli, &with);
+    if (code == PAWL_OK) code = pawl_service_open(&service, cli->pawl, &cli->err);
+    if (code == PAWL_OK) {
+        table = pawl_service_table(service);
+        options.tables = &table;
+        options.table_count = 1;
+        code = pawl_server_open(&server, &options, &cli->err);
+    }
+    if (code == PAWL_OK) {
+        pawl_service_begin(service, server);
+        code = pawl_server_start(server, &cli->err);
+    }
+    if (code == PAWL_OK) {
+        tell_ready(cli, server);
+        serve(cli, server, &log, drain_ms);
+        pawl_server_cut(server);
+    }
+    /* First what asks the engine, then the engine, which answers what it still has; then nothing is
+     * in anybody's hands. */
+    if (service != NULL) pawl_service_stop(service);
+    pawl_close(cli->pawl);
+    cli->pawl = NULL;
+    pawl_server_close(server);
+    pawl_service_close(service);
+    return code == PAWL_OK ? 0 : pawl_cli_fail(cli);
+}

@@ -1,0 +1,176 @@
+# pawl server: its start, what it says of itself, its end. What it answers on the wire is in tests/net.
+. "$(dirname "$0")/lib.sh"
+
+# A server in the background on a free port; sets $server, $port. Its log is the file log.
+start_server() # ARGUMENT...
+{
+    local line=
+    mkfifo ready
+    "$PAWL_BIN" server --listen 127.0.0.1:0 "$@" >ready 2>log &
+    server=$!
+    read -r -t 60 line <ready || complain "no word of the server: $(cat log)"
+    [[ $line =~ ^listening\ on\ http:.*:([0-9]+) ]] || complain "no address: $line"
+    port=${BASH_REMATCH[1]}
+    rm ready
+}
+
+get() # PATH: its answer is what run printed
+{
+    ran="GET $1" status=0
+    exec 6<>"/dev/tcp/127.0.0.1/$port"
+    printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$1" >&6
+    tr -d '\r' <&6 >"$folder/out"
+    exec 6>&-
+}
+
+ends() # STATUS
+{
+    local got=0
+    wait "$server" || got=$?
+    equals "$1" "$got"
+}
+
+stop_server()
+{
+    kill -TERM "$server"
+    ends 0
+}
+
+speaks()
+{
+    add
+    start_server
+    get /health; shows '^HTTP/1.1 200 OK' '"healthy":true'
+    get /api/health; shows '"healthy":true'
+    get /ready; shows '^HTTP/1.1 200 OK' '"ready":true'
+    get /v1/version; shows '^Content-Type: application/json$' "\"version\":\"$("$PAWL_BIN" version -o name | sed 's/^pawl //')\""
+    get /api/version; shows '^Content-Type: text/plain;charset=UTF-8$' '^[0-9]+\.[0-9]+\.[0-9]+'
+    get /v1/openapi.json; shows '"openapi":"3\.0\.3"' '"/ready":\{"get"'
+    get /nothing; shows '^HTTP/1.1 404' '"code":"NOT_FOUND"'
+    stop_server
+}
+test_that "the server says where it listens, how it is, and what can be asked" speaks
+
+counts()
+{
+    kill_task
+    start_server
+    get /health
+    get /metrics
+    shows '^pawl_store_up 1$' '^pawl_tasks_dead_letters 1$' \
+        '^pawl_http_requests_total\{verb="GET",route="/health",status="200"\} 1$' '^pawl_http_connections 1$'
+    stop_server
+}
+test_that "the metrics count requests and tell of the store" counts
+
+does_what_is_due()
+{
+    add --delay 50ms
+    start_server --retain 1ms
+    work -- true
+    until ! "$PAWL_BIN" task get "$id" >/dev/null 2>&1; do :; done
+    stop_server
+}
+test_that "the server does what comes due, retention too" does_what_is_due
+
+says_what_it_did()
+{
+    start_server --verbose
+    get /health
+    get /nothing
+    stop_server
+    ran="pawl server --verbose" status=0
+    cp log "$folder/err"
+    says 'level=debug event=http.request request=[0-9a-f-]+ verb=GET path=/health status=200' \
+        'level=info event=http.request .*path=/nothing status=404 code=NOT_FOUND' 'event=server.draining' \
+        'event=server.stopped .*connections=0'
+}
+test_that "the log has each request with its id, and the end" says_what_it_did
+
+drains()
+{
+    start_server
+    exec 7<>"/dev/tcp/127.0.0.1/$port"
+    printf 'GET /health HTTP/1.1\r\n' >&7
+    get /ready # it has seen the first half by then, or takes it for the same
+    kill -TERM "$server"
+    until ! (exec 8<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+    printf 'Host: localhost\r\n\r\n' >&7
+    tr -d '\r' <&7 >"$folder/out"
+    ran="a request that had begun" status=0
+    shows '^HTTP/1.1 200 OK' '^Connection: close'
+    ends 0
+}
+test_that "SIGTERM: nobody is let in any more, and what has begun is finished" drains
+
+hurries()
+{
+    start_server --drain 1h
+    exec 7<>"/dev/tcp/127.0.0.1/$port"
+    printf 'GET /health HTTP/1.1\r\n' >&7
+    get /ready
+    kill -INT "$server"
+    until grep -q server.draining log; do :; done
+    kill -INT "$server"
+    ends 0
+}
+test_that "a second signal ends it at once" hurries
+
+refused()
+{
+    run server --listen 0.0.0.0:0
+    refuses 2 INVALID 'others reach 0\.0\.0\.0:0.*--insecure'
+    run server --listen nowhere
+    refuses 2 INVALID '--listen: .nowhere. is no HOST:PORT'
+    run server --loops 17
+    refuses 2 INVALID 'loops'
+    run server extra
+    exits 2
+    start_server
+    run server --listen "127.0.0.1:$port"
+    refuses 4 CONFLICT "cannot listen on 127\.0\.0\.1:$port"
+    stop_server
+}
+test_that "addresses that are none, are taken, or are open to all are refused" refused
+
+knows_its_names()
+{
+    start_server --allow-host pawl.example.org
+    local name
+    for name in pawl.example.org:80 localhost 127.0.0.1; do
+        exec 6<>"/dev/tcp/127.0.0.1/$port"
+        printf 'GET /health HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' $name >&6
+        grep -q '^HTTP/1.1 200' <&6 || complain "$name is not known"
+    done
+    exec 6<>"/dev/tcp/127.0.0.1/$port"
+    printf 'GET /health HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n' >&6
+    grep -q '^HTTP/1.1 403' <&6 || complain "example.org is known"
+    exec 6>&-
+    stop_server
+}
+test_that "it answers under its own names and those that --allow-host adds" knows_its_names
+
+tells_systemd()
+{
+    command -v perl >/dev/null || skips "there is no perl to listen as systemd does"
+    mkfifo told
+    perl -MSocket -e '
+        socket(S, PF_UNIX, SOCK_DGRAM, 0) && bind(S, pack_sockaddr_un("notify")) or die "$!";
+        $| = 1; print "listens\n";
+        for (1 .. 2) { recv(S, my $word, 100, 0); print "$word\n"; }' >told &
+    exec 9<told
+    local line=
+    read -r -t 60 line <&9
+    equals listens "$line"
+    NOTIFY_SOCKET=$PWD/notify start_server
+    read -r -t 60 line <&9
+    equals READY=1 "$line"
+    kill -TERM "$server"
+    read -r -t 60 line <&9
+    equals STOPPING=1 "$line"
+    ends 0
+    wait
+}
+test_that "systemd is told when it is ready and when it stops" tells_systemd
+
+finish
