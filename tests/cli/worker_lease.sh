@@ -70,10 +70,10 @@ worker_killed()
 {
     add --id k --retry-delay 0
     open_up
-    start_worker 1 --lease 300ms -- sh -c "$deaf"
+    start_worker 1 --lease 2s -- sh -c "$deaf"
     hear ready
     local first=$worker
-    start_worker 2 --once --lease 300ms -- sh -c 'echo >second; echo "$PAWL_EPOCH"'
+    start_worker 2 --once -- sh -c 'echo >second; echo "$PAWL_EPOCH"'
     kill -KILL "$first"
     until_state k RECOVERY_PENDING
     # The proof is looked for, and does not come.
