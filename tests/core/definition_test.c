@@ -767,6 +767,26 @@ TEST("a fault shows a wrong number, and more faults than are kept are counted")
     pawl_arena_close(arena);
 }
 
+TEST("a definition may have as many bytes as the limit says, and not one more")
+{
+    struct pawl_arena *arena = open_arena();
+    for (size_t more = 0; more < 2; more++) {
+        struct text text = open_text(arena, PAWL_DEFINITION_BYTES_MAX + 100);
+        add(&text, "{\"name\":\"w\",\"tasks\":[" SIMPLE("a") "],\"description\":\"");
+        size_t padding = PAWL_DEFINITION_BYTES_MAX - 2 - text.len + more;
+        memset(text.ptr + text.len, 'x', padding);
+        text.len += padding;
+        add(&text, "\"}");
+        CHECK_EQ(PAWL_DEFINITION_BYTES_MAX + more, text.len);
+        struct pawl_faults faults;
+        (void)check(arena, text_of(&text), &lenient, &faults);
+        CHECK_EQ(more, faults.count);
+        if (more > 0)
+            CHECK_STR("the definition must have at most 10485760 bytes", faults.first->message);
+    }
+    pawl_arena_close(arena);
+}
+
 TEST("what will fail at run time alone is a warning, and a fault where the server is strict")
 {
     struct pawl_arena *arena = open_arena();

@@ -628,7 +628,7 @@ enum pawl_lookup pawl_definition_check(const struct pawl_definition *definition,
     }
     if (definition->bytes > PAWL_DEFINITION_BYTES_MAX) {
         struct pawl_str message = pawl_arena_format(
-            faults->arena, "definition must have at most %d bytes", PAWL_DEFINITION_BYTES_MAX);
+            faults->arena, "the definition must have at most %d bytes", PAWL_DEFINITION_BYTES_MAX);
         pawl_place_fault(&c.place, PAWL_STR(""), (struct pawl_str){0}, message);
     }
     if (definition->node_count == 0) FAULT(&c, "tasks", "must not be empty");

@@ -17,8 +17,8 @@ static void add(const struct pawl_place *place, bool is_warning, struct pawl_str
     struct pawl_str path = place->path(place->self, arena);
     if (field.len == 0 && pawl_str_ends(path, PAWL_STR("."))) path.len--;
     fault->path = pawl_arena_format(arena, "%.*s%.*s", PAWL_STR_ARG(path), PAWL_STR_ARG(field));
-    fault->message =
-        pawl_arena_format(arena, "%.*s %.*s", PAWL_STR_ARG(fault->path), PAWL_STR_ARG(message));
+    fault->message = pawl_arena_format(arena, "%.*s%s%.*s", PAWL_STR_ARG(fault->path),
+                                       fault->path.len > 0 ? " " : "", PAWL_STR_ARG(message));
     bool is_scalar = value.len > 0 && value.ptr[0] != '{' && value.ptr[0] != '[';
     if (is_scalar) fault->value = value;
 }
