@@ -393,10 +393,10 @@ lines_of_slots()
     script -qfec "$PAWL_BIN worker run mail --until-empty -- sh -c 'pawl task progress 42; echo hello >&2; echo ready >$folder/up; read -r x <$folder/go'" seen </dev/null >/dev/null 4<&- &
     worker=$!
     hear ready
-    until grep -q '^\[1\] mail shown [0-9]*s runs 42%' seen; do :; done
+    until grep -q '\[1\] mail shown [0-9]*s runs 42%' seen; do :; done
     echo >go
     ended 0
-    grep -q '^shown | hello' seen
+    grep -q 'shown | hello' seen
     # The last thing said of the lines is that they are taken away; nothing else of the terminal was touched.
     tr -d '\r' <seen | grep -o "$(printf '\033')\[[0-9?]*[A-Za-z]" | sort -u >codes
     equals "$(printf '\033[1A\n\033[J')" "$(cat codes)"
