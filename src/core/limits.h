@@ -165,6 +165,19 @@ enum {
     PAWL_FSCK_PAGE_MS_MAX = 100,
     PAWL_FSCK_PAGE_ROWS_MAX = 1024,
 
+    /* Expressions of workflows. People write a few dozen bytes; what is longer has had a payload spliced
+     * into it. Filters and expressions in each other are run by functions that call each other as deep. */
+    PAWL_PATH_BYTES_MAX = 4096,
+    PAWL_PATH_DEPTH_MAX = 16,
+    PAWL_EXPRESSION_DEPTH_MAX = 16,
+    /* Values that one path may look at: as many as a payload of the largest size holds if each takes four bytes;
+     * some 20 ms, and 20 MiB for what it finds. A path that would look at more, as a chain of `..` can, finds
+     * nothing. Comparing texts counts one for so many bytes. */
+    PAWL_PATH_VISITS_MAX = PAWL_PAYLOAD_BYTES_MAX / 4,
+    PAWL_PATH_VISIT_BYTES = 64,
+    /* What all paths of one template may look at, and print. */
+    PAWL_TEMPLATE_VISITS_MAX = 4 * PAWL_PATH_VISITS_MAX,
+
     /* The low bits of a rank hold any instant up to PAWL_INSTANT_MS_MAX, the end of the year 9999. */
     PAWL_RANK_TIME_BITS = 48,
 };
