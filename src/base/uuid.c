@@ -73,3 +73,12 @@ bool pawl_uuid_is(struct pawl_str text)
     uint8_t bytes[16];
     return pawl_uuid_parse(text, bytes);
 }
+
+int64_t pawl_uuid_at_ms(struct pawl_str text)
+{
+    uint8_t bytes[16];
+    int64_t at_ms = 0;
+    if (!pawl_uuid_parse(text, bytes)) return 0;
+    for (size_t i = 0; i < 6; i++) at_ms = at_ms << 8 | bytes[i];
+    return at_ms;
+}

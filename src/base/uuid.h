@@ -22,4 +22,7 @@ bool pawl_uuid_parse(struct pawl_str text, uint8_t out[16]) PAWL_MUST_USE;
 
 bool pawl_uuid_is(struct pawl_str text);
 
+/* The instant that a version 7 UUID holds in its first 48 bits; 0 for what is no UUID. */
+int64_t pawl_uuid_at_ms(struct pawl_str text);
+
 #endif

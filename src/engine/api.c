@@ -548,16 +548,6 @@ enum pawl_code pawl_consumer_acknowledge_through(struct pawl *pawl, struct pawl_
     return check_and_ask(pawl, &request, err);
 }
 
-/* The instant that a time-ordered UUID holds in its first 48 bits; 0 for what is no UUID. */
-static int64_t uuid_at_ms(struct pawl_str id)
-{
-    uint8_t bytes[16];
-    if (!pawl_uuid_parse(id, bytes)) return 0;
-    int64_t at_ms = 0;
-    for (int i = 0; i < 6; i++) at_ms = at_ms << 8 | bytes[i];
-    return at_ms;
-}
-
 enum pawl_code pawl_consumer_acknowledge(struct pawl *pawl, struct pawl_str consumer,
                                          struct pawl_str event_id, bool *is_first,
                                          struct pawl_error *err)
@@ -568,7 +558,7 @@ enum pawl_code pawl_consumer_acknowledge(struct pawl *pawl, struct pawl_str cons
     pawl_request_init(&request, PAWL_COMMAND_ACKNOWLEDGE);
     request.command.ask.acknowledge.consumer = consumer;
     request.command.ask.acknowledge.event_id = event_id;
-    request.command.ask.acknowledge.at_ms = uuid_at_ms(event_id);
+    request.command.ask.acknowledge.at_ms = pawl_uuid_at_ms(event_id);
     request.command.out.is_first = &first;
     enum pawl_code code = check_and_ask(pawl, &request, err);
     if (code == PAWL_OK && is_first != NULL) *is_first = first;

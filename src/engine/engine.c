@@ -398,11 +398,16 @@ void pawl_engine_add(struct pawl *pawl, struct pawl_request *request)
     pawl_requests_add(&pawl->incoming, request);
 }
 
-static bool hand_over(struct pawl *pawl, struct pawl_request *request)
+/* All of them, one after the other, with nobody's between them; or none. */
+static bool hand_over(struct pawl *pawl, struct pawl_request *const *requests, size_t count)
 {
     (void)pthread_mutex_lock(&pawl->lock);
     bool is_open = !pawl->is_stopping;
-    if (is_open) pawl_engine_add(pawl, request);
+    for (size_t i = 0; i < count && is_open; i++) {
+        pawl_engine_add(pawl, requests[i]);
+        /* each that answers itself holds the handle open until then */
+        if (requests[i]->on_answer != NULL) pawl->call_count++;
+    }
     bool must_wake = is_open && pawl->is_sleeping;
     pawl->is_sleeping = false;
     (void)pthread_mutex_unlock(&pawl->lock);
@@ -414,11 +419,19 @@ static bool hand_over(struct pawl *pawl, struct pawl_request *request)
 enum pawl_code pawl_engine_hand(struct pawl *pawl, struct pawl_request *request,
                                 struct pawl_error *err)
 {
-    pawl_assert(request->on_answer != NULL && !pawl->is_driven);
-    enum pawl_code code = pawl_engine_enter(pawl, err); /* until it is answered */
+    return pawl_engine_hand_all(pawl, &request, 1, err);
+}
+
+enum pawl_code pawl_engine_hand_all(struct pawl *pawl, struct pawl_request *const *requests,
+                                    size_t count, struct pawl_error *err)
+{
+    pawl_assert(!pawl->is_driven);
+    for (size_t i = 0; i < count; i++) pawl_assert(requests[i]->on_answer != NULL);
+    enum pawl_code code = pawl_engine_enter(pawl, err); /* not after a fork */
     if (code != PAWL_OK) return code;
-    if (hand_over(pawl, request)) return PAWL_OK;
+    bool is_open = hand_over(pawl, requests, count);
     pawl_engine_leave(pawl);
+    if (is_open) return PAWL_OK;
     return pawl_error_set(err, PAWL_BUSY, "the handle is being closed");
 }
 
@@ -501,7 +514,7 @@ static enum pawl_code ask_driven(struct pawl *pawl, struct pawl_request *request
 static enum pawl_code ask_thread(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err)
 {
     if (pthread_equal(pthread_self(), pawl->thread)) return misuse_in_hook(err);
-    if (!hand_over(pawl, request)) {
+    if (!hand_over(pawl, &request, 1)) {
         return pawl_error_set(err, PAWL_BUSY, "the handle is being closed");
     }
     while (sem_wait(&request->answered) != 0 && errno == EINTR) {

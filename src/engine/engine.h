@@ -140,6 +140,11 @@ enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, 
 enum pawl_code pawl_engine_hand(struct pawl *pawl, struct pawl_request *request,
                                 struct pawl_error *err) PAWL_MUST_USE;
 
+/* The same for several, in their order and with nobody else's between them: as far as a step takes
+ * so many, one step does them all. Each is answered for itself. All of them are handed over, or none. */
+enum pawl_code pawl_engine_hand_all(struct pawl *pawl, struct pawl_request *const *requests,
+                                    size_t count, struct pawl_error *err) PAWL_MUST_USE;
+
 /* Nobody waits for a handed claim any more: it is granted nothing from now on, and answered soon,
  * empty. Called before its answer has been taken note of, by the thread that does. Other commands
  * are done all the same. */
