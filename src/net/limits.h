@@ -52,6 +52,12 @@ enum {
     PAWL_NET_BACKLOG = 1024,
     PAWL_NET_LOOKS_MAX = 32, /* of readiness and metrics, waiting for the store */
 
+    /* Threads that read pages and single tasks, each with a connection to the store. A page is a
+     * millisecond of one core; more readers than cores only share them. */
+    PAWL_NET_READERS_MAX = 64,
+    PAWL_NET_READERS_DEFAULT = 4,
+    PAWL_NET_READS_MAX = 4096, /* waiting for a reader: seconds of work; beyond it is BUSY */
+
     /* ---- Deadlines (defaults) ---- */
 
     PAWL_NET_HEADERS_MS_MAX =
