@@ -258,6 +258,7 @@ struct pawl_db_driver {
      * own (flushes); and the bell of other processes' commits (pawl_store_bell_fd). */
     enum pawl_code (*cut)(struct pawl_db *db, struct pawl_error *err);
     enum pawl_code (*clock)(struct pawl_db *db, int64_t *now_ms, struct pawl_error *err);
+    int64_t (*trips)(const struct pawl_db *db); /* round trips that were waited for so far */
     int (*bell_fd)(const struct pawl_db *db);
     bool (*bell_drain)(struct pawl_db *db);
 };

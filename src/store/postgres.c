@@ -336,15 +336,17 @@ static enum pawl_code resolve(struct postgres *db, struct pawl_error *err)
     return pawl_error_set(err, PAWL_BUSY, "lost PostgreSQL before the commit");
 }
 
-/* COMMIT goes alone, when all else has been answered: the server would also run it after a
- * statement that has changed fewer rows than it should, which is no error to it. */
-static enum pawl_code commit_alone(struct postgres *db, struct pawl_error *err)
+/* COMMIT goes out with all that is still to be written: a change that changes fewer rows than it should fails on
+ * the server, which then skips the rest up to the Sync. What is refused so is known not to be committed. Once a
+ * connection is lost with COMMIT on its way only the row of node can tell. */
+static enum pawl_code send_commit(struct postgres *db, struct pawl_error *err)
 {
     enum pawl_code code = ask(db, PAWL_SQL_COMMIT, NULL, 0, err);
-    if (code != PAWL_OK) return code;
-    code = pawl_link_flush(&db->link, err);
+    enum pawl_code flushed = pawl_link_flush(&db->link, code == PAWL_OK ? err : NULL);
+    if (code == PAWL_OK) code = flushed;
     if (code == PAWL_OK || !db->link.is_lost || !db->is_write) return code;
     db->is_begun = false;
+    db->is_asking = false;
     return resolve(db, err);
 }
 
@@ -356,13 +358,12 @@ static enum pawl_code postgres_commit(struct pawl_db *base, struct pawl_error *e
     struct pawl_value node[] = {pawl_int(db->node_key), pawl_int(db->step), pawl_int(db->now_ms)};
     enum pawl_code code = PAWL_OK;
     if (db->is_write) code = ask(db, PAWL_SQL_NODE_PUT, node, PAWL_COUNT_OF(node), err);
-    if (code == PAWL_OK) code = postgres_flush(base, err);
-    if (code == PAWL_OK) code = commit_alone(db, err);
+    if (code == PAWL_OK) code = send_commit(db, err);
     if (code != PAWL_OK) {
         postgres_rollback(base);
         return told(db, code);
     }
-    db->is_begun = false;
+    db->is_begun = db->is_asking = false;
     if (db->is_write && db->rings) pawl_bell_ring(&db->bell, &db->link);
     return PAWL_OK;
 }
@@ -425,6 +426,11 @@ static enum pawl_code postgres_file(struct pawl_db *base, struct pawl_db_file *o
     return code;
 }
 
+static int64_t postgres_trips(const struct pawl_db *base)
+{
+    return const_postgres_of(base)->link.trip_count;
+}
+
 static const struct pawl_db_driver postgres_driver = {
     .is_postgres = true,
     .ask = postgres_ask,
@@ -441,6 +447,7 @@ static const struct pawl_db_driver postgres_driver = {
     .row_is_null = row_is_null,
     .path = postgres_path,
     .clock = postgres_clock,
+    .trips = postgres_trips,
     .file = postgres_file,
     .bell_fd = postgres_bell_fd,
     .bell_drain = postgres_bell_drain,

@@ -137,6 +137,15 @@ void pawl_bundle_many(struct pawl_bundle *bundle, struct pawl_bundle_parameters 
     }
 }
 
+void pawl_bundle_append(struct pawl_bundle_parameters *out, int at, const char *number, int len)
+{
+    pawl_assert(at < PAWL_BUNDLE_VALUES_MAX);
+    out->values[at] = number;
+    out->lengths[at] = len;
+    out->formats[at] = 1; /* binary */
+    out->types[at] = OID_INT8;
+}
+
 void pawl_bundle_reset(struct pawl_bundle *bundle)
 {
     for (size_t i = 0; i < bundle->width; i++) {

@@ -55,6 +55,9 @@ void pawl_bundle_one(const struct pawl_bundle *bundle, struct pawl_bundle_parame
  * and so is any element of it. */
 void pawl_bundle_many(struct pawl_bundle *bundle, struct pawl_bundle_parameters *out);
 
+/* One more parameter, of type bigint: number as it is sent. Borrowed. */
+void pawl_bundle_append(struct pawl_bundle_parameters *out, int at, const char *number, int len);
+
 void pawl_bundle_reset(struct pawl_bundle *bundle); /* keeps the memory, unless it is much */
 void pawl_bundle_free(struct pawl_bundle *bundle);
 

@@ -38,8 +38,9 @@ struct pawl_link {
     enum pawl_statement bundle_statement;
     bool bundle_expects_one;
     bool bundle_is_hint;
-    enum pawl_code code;                       /* the first failure since the last flush */
-    unsigned char prepared[2][PAWL_SQL_COUNT]; /* for one, for many; enum in the .c file */
+    enum pawl_code code; /* the first failure since the last flush */
+    int64_t trip_count;  /* round trips that somebody has waited for, ever */
+    unsigned char prepared[2][2][PAWL_SQL_COUNT]; /* [counted][many]; enum in the .c file */
 };
 
 /* What a connection finds at its start. */

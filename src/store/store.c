@@ -497,12 +497,12 @@ enum pawl_code pawl_store_next_due(struct pawl_store *store, int64_t *due_at_ms,
     enum pawl_code code = have_connection(store, err);
     if (code == PAWL_OK)
         code = pawl_db_send(store->db, PAWL_SQL_NEXT_DUE, NULL, 0, take_due, &due, err);
-    if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
-    if (code == PAWL_OK && store->db->driver->clock != NULL) {
-        code = store->db->driver->clock(store->db, &now, err);
-    }
+    /* the clock flushes: both are one round trip */
+    bool has_clock = store->db != NULL && store->db->driver->clock != NULL;
+    if (code == PAWL_OK && has_clock) code = store->db->driver->clock(store->db, &now, err);
+    if (code == PAWL_OK && !has_clock) code = pawl_db_flush(store->db, err);
     if (code != PAWL_OK) return code;
-    if (store->db->driver->clock == NULL) {
+    if (!has_clock) {
         bool is_good = offset_is_good(env, start->is_same_boot, start->clock_offset_ms);
         if (!is_good) start->clock_offset_ms = offset_make(env, start->now_ms);
         now = env->boot_ms(env->self) + start->clock_offset_ms;
