@@ -23,6 +23,10 @@ enum {
     /* Rounds of loading before a command goes alone into the next step. */
     PAWL_STEP_ROUNDS_MAX = 8,
 
+    /* Queues whose keys a handle remembers, so that a claim on PostgreSQL reads the ready index as the step begins.
+     * More of them in turn cost a round trip a claim, as if none was known. */
+    PAWL_ENGINE_QUEUES_KNOWN = 16,
+
     /* Rows of one slice of a continuation: one decision stays far below 1 000 rows and 16 MiB. */
     PAWL_SLICE_ROWS_MAX = 256,
     PAWL_SLICE_BYTES_MAX = 16 * 1024 * 1024,

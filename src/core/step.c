@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "core/task/queue.h"
 #include "core/task/rule.h"
 
 static pawl_rule *const rules[] = {
@@ -65,6 +66,56 @@ void *pawl_step_take(struct pawl_step *step, size_t bytes)
     if (ptr == NULL) step->set.is_full = true;
     return ptr;
 }
+
+/* ---- Round 0 ---- */
+
+static void want(struct pawl_step *step, enum pawl_look look, struct pawl_str text)
+{
+    if (text.len > 0) (void)pawl_set_look(&step->set, look, 0, text, 0, 0);
+}
+
+static void want_fence(struct pawl_step *step, const struct pawl_fence *fence)
+{
+    want(step, PAWL_LOOK_TASK_ID, fence->task_id);
+    want(step, PAWL_LOOK_WORKER_ID, fence->owner);
+}
+
+static void want_queues(struct pawl_step *step, const struct pawl_claim *ask)
+{
+    size_t count;
+    const struct pawl_str *names = pawl_claim_queues(ask, &count);
+    for (size_t i = 0; i < count; i++) (void)pawl_queue_key(step, names[i]);
+}
+
+void pawl_step_want(struct pawl_step *step, const struct pawl_command *command)
+{
+    want(step, PAWL_LOOK_TASK_ID, command->task_id);
+    if (command->has_fence) want(step, PAWL_LOOK_WORKER_ID, command->fence.owner);
+    switch ((int)command->kind) {
+    case PAWL_COMMAND_CREATE:
+        for (size_t i = 0; i < command->ask.create.count; i++) {
+            pawl_create_want(step, command->ask.create.members[i].ask);
+        }
+        break;
+    case PAWL_COMMAND_CLAIM:
+        want_queues(step, command->ask.claim.ask);
+        want(step, PAWL_LOOK_WORKER_ID, command->ask.claim.ask->worker_id);
+        break;
+    case PAWL_COMMAND_START:
+        want(step, PAWL_LOOK_WORKER_ID, command->ask.claim.ask->worker_id);
+        break;
+    case PAWL_COMMAND_RENEW:
+        for (size_t i = 0; i < command->ask.renew.count; i++) {
+            want_fence(step, &command->ask.renew.fences[i]);
+        }
+        break;
+    default: /* its task is all, or what it needs depends on what is found */
+        break;
+    }
+    step->set.is_short = false;
+}
+
+/* ---- Running ---- */
 
 static enum pawl_code out_of_memory(struct pawl_step *step, struct pawl_command *command)
 {

@@ -37,6 +37,10 @@ enum pawl_verdict {
  * late result kept beside a LEASE_LOST. */
 enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *command);
 
+/* Wants the rows that a command names and is known to need: round 0 of the step, so that what can be read when the
+ * step begins is. Nothing is lost if it forgets one. */
+void pawl_step_want(struct pawl_step *step, const struct pawl_command *command);
+
 /* Notes that there is something for claims. */
 void pawl_step_offer(struct pawl_step *step, int64_t queue, bool is_many);
 

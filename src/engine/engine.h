@@ -11,6 +11,7 @@
 
 #include "base/uuid.h"
 #include "core/command.h"
+#include "core/limits.h"
 #include "engine/careful.h"
 #include "engine/env.h"
 #include "engine/parked.h"
@@ -59,6 +60,13 @@ struct pawl_caused {
 
 struct pawl_listening; /* listen.h */
 
+/* A queue's key, so that its ready index can be read with the begin of a step. Names keep their keys; and a wrong
+ * one would only make that read a useless one. */
+struct pawl_known_queue {
+    int64_t key; /* 0 = none */
+    char name[PAWL_QUEUE_NAME_BYTES_MAX + 1];
+};
+
 struct pawl {
     struct pawl_env_real real;
     const struct pawl_env *env;
@@ -102,6 +110,8 @@ struct pawl {
     struct pawl_arena *arena;      /* the step's */
     struct pawl_requests backlog;  /* first in the next step */
     struct pawl_parked *parked;    /* claims that found nothing and wait */
+    struct pawl_known_queue queues[PAWL_ENGINE_QUEUES_KNOWN]; /* claimed from of late; PostgreSQL only */
+    size_t queue_next;             /* the one to be forgotten first */
     struct pawl_requests going_on; /* answered when their continuations are through */
     struct pawl_caused *caused;    /* owned array */
     size_t caused_count;

@@ -180,15 +180,94 @@ static bool acknowledges(const struct pawl_transaction *t)
     return false;
 }
 
+/* ---- Round 0, on PostgreSQL: what can be read with the begin saves a round trip ---- */
+
+static int64_t *known_queue(struct pawl *pawl, struct pawl_str name)
+{
+    for (size_t i = 0; i < PAWL_ENGINE_QUEUES_KNOWN; i++) {
+        struct pawl_known_queue *known = &pawl->queues[i];
+        if (known->key != 0 && pawl_str_equal(pawl_str_of(known->name), name)) return &known->key;
+    }
+    return NULL;
+}
+
+/* Asks for the ready index of what a claim asks for: only where nothing comes before the claims that could change it. */
+static void want_ready(struct pawl_transaction *t, const struct pawl_request *claim)
+{
+    size_t count;
+    const struct pawl_str *names = pawl_claim_queues(claim->command.ask.claim.ask, &count);
+    for (size_t i = 0; i < count; i++) {
+        const int64_t *key = known_queue(t->pawl, names[i]);
+        if (key == NULL) continue;
+        (void)pawl_set_look(&t->step.set, PAWL_LOOK_READY, *key, none, 0, t->step.ready_limit);
+        t->has_ready = true;
+    }
+}
+
+static void want(struct pawl_transaction *t)
+{
+    struct pawl *pawl = t->pawl;
+    if (!pawl_store_is_postgres(pawl->store) || pawl->is_careful || pawl->is_dying) return;
+    bool is_alone = t->work.count == 0 && !pawl_parked_is_roused(pawl->parked);
+    t->step.ready_limit = wanted_by(&t->claims);
+    for (const struct pawl_request *r = t->work.first; r != NULL; r = r->next) {
+        pawl_step_want(&t->step, &r->command);
+    }
+    for (const struct pawl_request *r = t->claims.first; r != NULL; r = r->next) {
+        pawl_step_want(&t->step, &r->command);
+        if (is_alone) want_ready(t, r);
+    }
+    t->step.set.is_short = false;
+}
+
+/* The engine's own work comes before the claims after all: they are to read the ready index as it leaves it. */
+static void forget_ready(struct pawl_transaction *t)
+{
+    struct pawl_map *entries = &t->step.set.entries;
+    for (size_t i = 0; i < pawl_map_count(entries); i++) {
+        const struct pawl_map_entry *slot = pawl_map_entry(entries, i);
+        struct pawl_entry *entry = slot->value;
+        if (slot->kind == PAWL_LOOK_READY && entry != NULL) entry->is_loaded = false;
+    }
+}
+
+static void learn_queues(struct pawl_transaction *t, const struct pawl_request *claim)
+{
+    struct pawl *pawl = t->pawl;
+    size_t count;
+    const struct pawl_str *names = pawl_claim_queues(claim->command.ask.claim.ask, &count);
+    for (size_t i = 0; i < count; i++) {
+        const int64_t *key = pawl_set_known(&t->step.set, PAWL_LOOK_QUEUE_NAME, 0, names[i]);
+        bool fits = names[i].len <= PAWL_QUEUE_NAME_BYTES_MAX;
+        if (key == NULL || !fits || known_queue(pawl, names[i]) != NULL) continue;
+        struct pawl_known_queue *known = &pawl->queues[pawl->queue_next++ % PAWL_ENGINE_QUEUES_KNOWN];
+        *known = (struct pawl_known_queue){.key = *key};
+        memcpy(known->name, names[i].ptr, names[i].len);
+    }
+}
+
+/* The engine's own work of the step, then what round 0 has met that is due: it comes first, whoever loaded it. */
+static enum pawl_code schedule(struct pawl_transaction *t, struct pawl_error *err)
+{
+    struct pawl_append met = t->step.set.loaded_tasks;
+    t->step.set.loaded_tasks = (struct pawl_append){0};
+    enum pawl_code code = pawl_own_schedule(t, err);
+    t->step.set.loaded_tasks = met;
+    if (code == PAWL_OK) pawl_own_schedule_due(t);
+    if (code == PAWL_OK && t->has_ready && t->urgent.count > 0) forget_ready(t);
+    return code;
+}
+
 static enum pawl_code begin(struct pawl_transaction *t, struct pawl_error *err)
 {
     struct pawl *pawl = t->pawl;
     t->began_boot_ms = pawl->env->boot_ms(pawl->env->self);
-    enum pawl_code code = pawl_store_begin(pawl->store, &t->head, err);
+    pawl_set_init(&t->step.set, pawl->arena);
+    want(t);
+    enum pawl_code code = pawl_store_begin_with(pawl->store, &t->step.set, &t->head, err);
     if (code != PAWL_OK) return code;
     pawl_assert(t->head.store_id.len < sizeof pawl->store_id);
     memcpy(pawl->store_id, t->head.store_id.ptr, t->head.store_id.len);
-    pawl_set_init(&t->step.set, pawl->arena);
     t->step.now_ms = t->head.now_ms;
     t->step.random[0] = pawl->env->random(pawl->env->self);
     t->step.random[1] = pawl->env->random(pawl->env->self);
@@ -225,7 +304,7 @@ static enum pawl_code run_transaction(struct pawl_transaction *t, bool is_last_c
     struct pawl *pawl = t->pawl;
     enum pawl_code code = begin(t, err);
     if (code != PAWL_OK) return code;
-    code = pawl_own_schedule(t, err);
+    code = schedule(t, err);
     if (code == PAWL_OK) code = run_half(t, &t->work, is_last_chance, err);
     if (code == PAWL_OK) code = pawl_store_save(pawl->store, &t->step.set, err);
     if (code == PAWL_OK && t->with_parked) take_parked(t);
@@ -379,7 +458,9 @@ static void finish(struct pawl_transaction *t)
         arm_earlier(t);
     }
     tell_the_world(t);
+    bool learns = pawl_store_is_postgres(pawl->store);
     for (struct pawl_request *request; (request = pawl_requests_take(&t->done)) != NULL;) {
+        if (learns && request->command.kind == PAWL_COMMAND_CLAIM) learn_queues(t, request);
         if (request->command.kind == PAWL_COMMAND_CLAIM && request->command.code == PAWL_OK) {
             int64_t waited_ms = t->began_boot_ms - request->asked_boot_ms;
             request->command.out.claimed->waited_ms = waited_ms > 0 ? waited_ms : 0;

@@ -22,6 +22,7 @@ struct pawl_transaction {
     struct pawl_caused_here *caused;
     struct pawl_requests continued; /* CONTINUE requests that have run */
     bool is_due_read;
+    bool has_ready;    /* the ready index was read with the begin */
     size_t own_max;    /* how much of the engine's own work may come along */
     size_t own_skip;
     enum pawl_code aside_code; /* of setting a deadly row aside */

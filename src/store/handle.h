@@ -25,6 +25,13 @@ struct pawl_store {
     bool has_warned_row; /* of a row that is usable with its policy dropped */
 };
 
+/* The two parts of a load: all that the set wants is asked for; and once that was flushed it is answered. What is
+ * between belongs to the set's arena. */
+struct load;
+enum pawl_code pawl_load_ask(struct pawl_store *store, struct pawl_set *set, struct load **out,
+                             struct pawl_error *err) PAWL_MUST_USE;
+enum pawl_code pawl_load_take(struct load *load, struct pawl_error *err) PAWL_MUST_USE;
+
 /* The connection under a store, for tests and simulation: to set its hook. */
 struct pawl_db *pawl_store_db(struct pawl_store *store);
 

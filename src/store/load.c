@@ -22,6 +22,7 @@
 struct load {
     struct pawl_store *store;
     struct pawl_set *set;
+    struct answer *answers; /* of set->wanted, in its order */
     struct pawl_append bad; /* struct bad_row */
 };
 
@@ -543,26 +544,43 @@ static int by_look(const void *one, const void *other)
     return a->after < b->after ? -1 : 1;
 }
 
-enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set,
-                               struct pawl_error *err)
+enum pawl_code pawl_load_ask(struct pawl_store *store, struct pawl_set *set, struct load **out,
+                             struct pawl_error *err)
 {
-    struct load load = {.store = store, .set = set};
     struct pawl_entry **wanted = set->wanted.items;
     size_t count = set->wanted.count;
-    pawl_assert(store->is_begun);
-    if (count == 0) return PAWL_OK;
-
-    struct answer *answers = pawl_arena_take_array(set->arena, count, sizeof *answers);
-    if (answers == NULL) return memory(&load, err);
+    struct load *load = pawl_arena_take(set->arena, sizeof *load);
+    if (load == NULL) return memory(&(struct load){.set = set}, err);
+    *load = (struct load){.store = store, .set = set};
+    load->answers = pawl_arena_take_array(set->arena, count, sizeof *load->answers);
+    if (load->answers == NULL) return memory(load, err);
     if (count > 1) qsort(wanted, count, sizeof(struct pawl_entry *), by_look);
     enum pawl_code code = PAWL_OK;
     for (size_t i = 0; i < count && code == PAWL_OK; i++) {
-        answers[i] = (struct answer){.load = &load, .entry = wanted[i]};
-        code = ask(&load, &answers[i], err);
+        load->answers[i] = (struct answer){.load = load, .entry = wanted[i]};
+        code = ask(load, &load->answers[i], err);
     }
-    if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
-    for (size_t i = 0; i < count && code == PAWL_OK; i++) code = give(&load, &answers[i], err);
-    if (code == PAWL_OK) code = set_all_aside(&load, err);
-    if (code == PAWL_OK) set->wanted.count = 0;
+    if (code == PAWL_OK) *out = load;
     return code;
+}
+
+enum pawl_code pawl_load_take(struct load *load, struct pawl_error *err)
+{
+    size_t count = load->set->wanted.count;
+    enum pawl_code code = PAWL_OK;
+    for (size_t i = 0; i < count && code == PAWL_OK; i++) code = give(load, &load->answers[i], err);
+    if (code == PAWL_OK) code = set_all_aside(load, err);
+    if (code == PAWL_OK) load->set->wanted.count = 0;
+    return code;
+}
+
+enum pawl_code pawl_store_load(struct pawl_store *store, struct pawl_set *set,
+                               struct pawl_error *err)
+{
+    struct load *load = NULL;
+    pawl_assert(store->is_begun);
+    if (set->wanted.count == 0) return PAWL_OK;
+    enum pawl_code code = pawl_load_ask(store, set, &load, err);
+    if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
+    return code == PAWL_OK ? pawl_load_take(load, err) : code;
 }

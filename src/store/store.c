@@ -312,7 +312,7 @@ static bool wall_has_moved(struct pawl_store *store, struct start *start)
  */
 
 static enum pawl_code read_start(struct pawl_store *store, struct start *start,
-                                 struct pawl_error *err)
+                                 struct pawl_set *set, struct load **load, struct pawl_error *err)
 {
     /* head first: on PostgreSQL its lock is waited for, and what is read after it is as of then */
     enum pawl_code code =
@@ -320,12 +320,17 @@ static enum pawl_code read_start(struct pawl_store *store, struct start *start,
     if (code == PAWL_OK) {
         code = pawl_db_send(store->db, PAWL_SQL_META_GET, NULL, 0, take_meta, start, err);
     }
+    if (code == PAWL_OK && set != NULL) code = pawl_load_ask(store, set, load, err);
     /* the clock flushes: all of it is one round trip */
     bool has_clock = store->db->driver->clock != NULL;
     if (code == PAWL_OK && has_clock)
         code = store->db->driver->clock(store->db, &start->clock_ms, err);
     if (code == PAWL_OK && !has_clock) code = pawl_db_flush(store->db, err);
-    if (code == PAWL_OK) code = judge_start(start, err);
+    /* in a schema that is not ours loads fail too, and it is not they that have to be told */
+    bool is_read = start->has_meta && start->has_head;
+    if (code == PAWL_OK || (is_read && judge_start(start, NULL) != PAWL_OK)) {
+        code = judge_start(start, err);
+    }
     if (code != PAWL_OK) return code;
     if (memcmp(start->store_id, store->store_id, sizeof start->store_id) != 0) {
         return pawl_error_set(err, PAWL_CORRUPT, "another store has taken the place of this one");
@@ -336,7 +341,15 @@ static enum pawl_code read_start(struct pawl_store *store, struct start *start,
 enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head,
                                 struct pawl_error *err)
 {
+    return pawl_store_begin_with(store, NULL, head, err);
+}
+
+enum pawl_code pawl_store_begin_with(struct pawl_store *store, struct pawl_set *set,
+                                     struct pawl_head *head, struct pawl_error *err)
+{
     struct start start = {.store = store};
+    struct load *load = NULL;
+    if (set != NULL && set->wanted.count == 0) set = NULL;
     int64_t now_ms = 0;
     pawl_assert(!store->is_begun);
     enum pawl_code code = have_connection(store, err);
@@ -345,13 +358,14 @@ enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head
     store->is_begun = true;
     store->is_dirty = false;
 
-    code = read_start(store, &start, err);
+    code = read_start(store, &start, set, &load, err);
     if (code == PAWL_OK) code = read_clock(store, &start, &now_ms, err);
+    store->now_ms = now_ms;
+    if (code == PAWL_OK && load != NULL) code = pawl_load_take(load, err);
     if (code != PAWL_OK) {
         pawl_store_rollback(store);
         return code;
     }
-    store->now_ms = now_ms;
     int64_t armed_by_ms = start.wall_offset_ms;
     store->wall_has_moved = wall_has_moved(store, &start);
     *head = (struct pawl_head){

@@ -52,6 +52,10 @@ struct pawl_head {
 
 enum pawl_code pawl_store_begin(struct pawl_store *store, struct pawl_head *head,
                                 struct pawl_error *err);
+/* The same, and loads what the set wants by then: on PostgreSQL within the round trip of the begin, by statements
+ * that run when the write lock is held. */
+enum pawl_code pawl_store_begin_with(struct pawl_store *store, struct pawl_set *set,
+                                     struct pawl_head *head, struct pawl_error *err);
 
 /* Answers every wanted entry of the set, in the set's arena. A row that cannot be decoded is moved to
  * quarantine (written at save) and answered as none. */

@@ -57,11 +57,8 @@ static enum pawl_code look_for_key(struct pawl_step *step, struct pawl_command *
                           PAWL_STR_ARG(text), PAWL_STR_ARG(making->id));
 }
 
-/* Finds all that a member needs, without changing anything. */
-static enum pawl_code look_around(struct pawl_step *step, struct pawl_command *command,
-                                  struct making *making)
+void pawl_create_want(struct pawl_step *step, const struct pawl_task_new *ask)
 {
-    const struct pawl_task_new *ask = making->member->ask;
     (void)pawl_queue_key(step, pawl_queue_name(ask->queue));
     if (ask->id.len > 0) {
         (void)pawl_set_look(&step->set, PAWL_LOOK_TASK_ID, 0, ask->id, 0, 0);
@@ -72,6 +69,14 @@ static enum pawl_code look_around(struct pawl_step *step, struct pawl_command *c
         (void)pawl_set_look(&step->set, PAWL_LOOK_IDEMPOTENCY, 0, ask->key, 0, 0);
         (void)pawl_tombstone_find_key(step, ask->key);
     }
+}
+
+/* Finds all that a member needs, without changing anything. */
+static enum pawl_code look_around(struct pawl_step *step, struct pawl_command *command,
+                                  struct making *making)
+{
+    const struct pawl_task_new *ask = making->member->ask;
+    pawl_create_want(step, ask);
     size_t room = ask->depends_on_count + 1;
     making->on = pawl_step_take(step, room * sizeof *making->on);
     making->on_gone = pawl_step_take(step, room * sizeof *making->on_gone);

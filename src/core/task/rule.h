@@ -163,6 +163,9 @@ int64_t pawl_dependents_slice(struct pawl_step *step, struct pawl_entry *entry, 
 /* Joins those that have waited for a task's id to the task, now that it is there. */
 void pawl_awaited_found(struct pawl_step *step, struct pawl_task_row *task, const struct pawl_rows *awaited);
 
+/* Wants what a new task names: see pawl_step_want. */
+void pawl_create_want(struct pawl_step *step, const struct pawl_task_new *ask);
+
 /* What stays of a removed task with this id, or with this idempotency key; NULL if there is none (or the set is
  * short). */
 const struct pawl_tombstone_row *pawl_tombstone_find(struct pawl_step *step, struct pawl_str id);
