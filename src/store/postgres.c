@@ -336,9 +336,10 @@ static enum pawl_code resolve(struct postgres *db, struct pawl_error *err)
     return pawl_error_set(err, PAWL_BUSY, "lost PostgreSQL before the commit");
 }
 
-/* COMMIT goes out with all that is still to be written: a change that changes fewer rows than it should fails on
- * the server, which then skips the rest up to the Sync. What is refused so is known not to be committed. Once a
- * connection is lost with COMMIT on its way only the row of node can tell. */
+/* COMMIT goes out with all that is still to be written: a change that changes fewer rows than it
+ * should fails on the server, which then skips the rest up to the Sync. What is refused so is known
+ * not to be committed. Once a connection is lost with COMMIT on its way only the row of node can
+ * tell. */
 static enum pawl_code send_commit(struct postgres *db, struct pawl_error *err)
 {
     enum pawl_code code = ask(db, PAWL_SQL_COMMIT, NULL, 0, err);
@@ -419,8 +420,7 @@ static enum pawl_code postgres_file(struct pawl_db *base, struct pawl_db_file *o
                                     struct pawl_error *err)
 {
     int64_t bytes = 0;
-    enum pawl_code code =
-        pawl_db_send(base, PAWL_SQL_SCHEMA_BYTES, NULL, 0, on_bytes, &bytes, err);
+    enum pawl_code code = pawl_db_send(base, PAWL_SQL_SCHEMA_BYTES, NULL, 0, on_bytes, &bytes, err);
     if (code == PAWL_OK) code = pawl_db_flush(base, err);
     if (code == PAWL_OK) *out = (struct pawl_db_file){.bytes = bytes};
     return code;

@@ -293,9 +293,9 @@ static enum pawl_code reserve_asker(struct pawl_link *link, struct pawl_error *e
     return PAWL_OK;
 }
 
-/* The same change, which fails unless it changes as many rows as it was asked for. So it is the server that stops
- * there, and a COMMIT can go out behind it, unseen. of: the parameter that holds the number. On the heap; NULL
- * without memory. */
+/* The same change, which fails unless it changes as many rows as it was asked for. So it is the
+ * server that stops there, and a COMMIT can go out behind it, unseen. of: the parameter that holds
+ * the number. On the heap; NULL without memory. */
 static char *counted_text(const char *text, int of)
 {
     static const char form[] = "WITH changed AS (%s\nRETURNING 1)\n"

@@ -1,5 +1,6 @@
-/* Round trips to PostgreSQL: how often a step waits for the server. They are what a step costs there, so that each
- * kind of step has its number here, and none creeps up unseen. On SQLite there are none. */
+/* Round trips to PostgreSQL: how often a step waits for the server. They are what a step costs
+ * there, so that each kind of step has its number here, and none creeps up unseen. On SQLite there
+ * are none. */
 #include "stores.h"
 
 #include "core/limits.h"
@@ -10,8 +11,8 @@
 
 #define W PAWL_STR("w")
 
-/* A handle with its threads, as a server's, in a world whose clocks stand still: so it never looks again whether others
- * have armed something, which it does once a second. */
+/* A handle with its threads, as a server's, in a world whose clocks stand still: so it never looks
+ * again whether others have armed something, which it does once a second. */
 static void open_still(struct lab *lab)
 {
     struct pawl_options options = lab_options(lab);
@@ -26,11 +27,11 @@ static int64_t trips(struct lab *lab)
 }
 
 /* What a call cost. SQLite has no trips, and the test says so too. */
-#define CHECK_TRIPS(lab, want, call)                                                      \
-    do {                                                                                  \
-        int64_t before = trips(lab);                                                      \
-        CHECK_OK(call, &(lab)->err);                                                      \
-        CHECK_EQ((lab)->store == LAB_POSTGRES ? (want) : 0, trips(lab) - before);         \
+#define CHECK_TRIPS(lab, want, call)                                              \
+    do {                                                                          \
+        int64_t before = trips(lab);                                              \
+        CHECK_OK(call, &(lab)->err);                                              \
+        CHECK_EQ((lab)->store == LAB_POSTGRES ? (want) : 0, trips(lab) - before); \
     } while (0)
 
 static enum pawl_code add(struct lab *lab, const struct pawl_task_new *ask)
@@ -46,15 +47,19 @@ static enum pawl_code claim(struct lab *lab, const struct pawl_claim *ask, struc
 
 static enum pawl_code complete(struct lab *lab, const struct pawl_fence *fence)
 {
-    return pawl_task_complete(lab->pawl, fence->task_id, PAWL_STR("{}"), CHANGE(.fence = fence), &lab->err);
+    return pawl_task_complete(lab->pawl, fence->task_id, PAWL_STR("{}"), CHANGE(.fence = fence),
+                              &lab->err);
 }
 
 TEST_EACH_STORE("a step on PostgreSQL costs a fixed number of round trips, by what it does")
 {
     struct pawl_claimed claimed;
     open_still(lab);
-    for (int i = 0; i < 2; i++) { /* the first ones learn what a handle remembers, and make the queue */
-        CHECK_OK(add(lab, NEW(.id = i == 0 ? PAWL_STR("one") : PAWL_STR("two"), .input = PAWL_STR("{}"))), &lab->err);
+    for (int i = 0; i < 2;
+         i++) { /* the first ones learn what a handle remembers, and make the queue */
+        CHECK_OK(add(lab, NEW(.id = i == 0 ? PAWL_STR("one") : PAWL_STR("two"),
+                              .input = PAWL_STR("{}"))),
+                 &lab->err);
         CHECK_OK(claim(lab, CLAIM(.worker_id = W), &claimed), &lab->err);
         CHECK_EQ(1, claimed.count);
         CHECK_OK(complete(lab, &claimed.grants[0].fence), &lab->err);
@@ -69,9 +74,11 @@ TEST_EACH_STORE("a step on PostgreSQL costs a fixed number of round trips, by wh
     CHECK_TRIPS(lab, 2, complete(lab, &fences[0]));
     CHECK_TRIPS(lab, 1, complete(lab, &fences[0])); /* said again: nothing is written */
     CHECK_TRIPS(lab, 2,
-                pawl_task_fail(lab->pawl, fences[1].task_id, FAILURE(.error = PAWL_STR("no"), .is_final = true),
+                pawl_task_fail(lab->pawl, fences[1].task_id,
+                               FAILURE(.error = PAWL_STR("no"), .is_final = true),
                                CHANGE(.fence = &fences[1]), &lab->err));
-    CHECK_TRIPS(lab, 2, claim(lab, CLAIM(.worker_id = W), &claimed)); /* the second looks what comes next */
+    CHECK_TRIPS(lab, 2,
+                claim(lab, CLAIM(.worker_id = W), &claimed)); /* the second looks what comes next */
     CHECK_EQ(0, claimed.count);
 }
 
@@ -86,7 +93,9 @@ TEST_EACH_STORE("a claim from more queues in turn than a handle remembers finds 
             (void)snprintf(name, sizeof name, "queue-%d", i);
             struct pawl_str queue = pawl_str_of(name);
             CHECK_OK(add(lab, NEW(.queue = queue)), &lab->err);
-            CHECK_OK(claim(lab, CLAIM(.queues = &queue, .queue_count = 1, .worker_id = W), &claimed), &lab->err);
+            CHECK_OK(
+                claim(lab, CLAIM(.queues = &queue, .queue_count = 1, .worker_id = W), &claimed),
+                &lab->err);
             CHECK_EQ(1, claimed.count);
         }
     }

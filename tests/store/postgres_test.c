@@ -213,6 +213,7 @@ struct waiter {
     pthread_t thread;
     struct lab *lab;
     struct pawl_store *store;
+    struct pawl_set set;
     struct pawl_head head;
     struct pawl_error err;
     enum pawl_code code;
@@ -249,6 +250,105 @@ TEST("steps of two processes go one after the other, and the second sees the fir
 
     pawl_store_close(waiter.store);
     postgres_side_close(&side);
+    lab_close(&lab);
+}
+
+static void *begin_with_beside(void *self)
+{
+    struct waiter *waiter = self;
+    waiter->code = pawl_store_begin_with(waiter->store, &waiter->set, &waiter->head, &waiter->err);
+    return NULL;
+}
+
+TEST("what is loaded with the begin is read once the turn is had, though it was asked for before")
+{
+    static struct lab lab;
+    struct pawl_arena *arena = NULL;
+    struct postgres_side side;
+    open_lab(&lab);
+    add(&lab, 1);
+    postgres_side_open(&side, lab.target);
+    struct waiter waiter = {.lab = &lab};
+    CHECK_OK(pawl_arena_open(&arena, 1024 * 1024), &lab.err);
+    CHECK_OK(lab_store(&lab, true, &waiter.store), &lab.err);
+    pawl_set_init(&waiter.set, arena);
+    struct pawl_entry *old = pawl_set_look(&waiter.set, PAWL_LOOK_TASK, 1, PAWL_STR(""), 0, 0);
+    struct pawl_entry *new =
+        pawl_set_look(&waiter.set, PAWL_LOOK_TASK_ID, 0, PAWL_STR("t-2"), 0, 0);
+
+    lab_begin(&lab);
+    CHECK_EQ(0, pthread_create(&waiter.thread, NULL, begin_with_beside, &waiter));
+    postgres_await_lock(&side, &lab);
+    struct pawl_task_row *task =
+        pawl_set_change(&lab.set, lab_look(&lab, PAWL_LOOK_TASK, 1, NULL, 0, 0));
+    task->epoch = 7;
+    lab_put_task(&lab, 2, 1);
+    lab_put_event(&lab, 2, 1);
+    lab.head.next_key = 3;
+    lab_commit(&lab);
+    CHECK_EQ(0, pthread_join(waiter.thread, NULL));
+    CHECK_OK(waiter.code, &waiter.err);
+    CHECK_EQ(3, waiter.head.next_key);
+    CHECK_EQ(0, waiter.set.wanted.count);
+    CHECK(old->is_loaded && old->row != NULL);
+    CHECK_EQ(7, ((const struct pawl_task_row *)old->row)->epoch);
+    CHECK(new->is_loaded &&new->row != NULL);
+    CHECK_EQ(2, *(const int64_t *)new->row);
+
+    pawl_store_close(waiter.store);
+    pawl_arena_close(arena);
+    postgres_side_close(&side);
+    lab_close(&lab);
+}
+
+static int64_t trips(const struct lab *lab)
+{
+    const struct pawl_db *db = pawl_store_db(lab->store);
+    return db->driver->trips(db);
+}
+
+TEST("a begin with its loads is one round trip, and so are the writes with their commit")
+{
+    static struct lab lab;
+    open_lab(&lab);
+    for (int64_t key = 1; key <= 3; key++) {
+        pawl_arena_reset(lab.arena);
+        pawl_set_init(&lab.set, lab.arena);
+        for (int64_t i = 1; i <= 3; i++) {
+            (void)pawl_set_look(&lab.set, PAWL_LOOK_TASK, i, PAWL_STR(""), 0, 0);
+            (void)pawl_set_look(&lab.set, PAWL_LOOK_QUEUE, i, PAWL_STR(""), 0, 0);
+        }
+        int64_t before = trips(&lab);
+        CHECK_OK(pawl_store_begin_with(lab.store, &lab.set, &lab.head, &lab.err), &lab.err);
+        CHECK_EQ(1, trips(&lab) - before);
+        CHECK_EQ(0, lab.set.wanted.count);
+        lab_put_task(&lab, key, 1);
+        lab_put_event(&lab, key, 1);
+        lab.head.next_key = key + 1;
+        lab_commit(&lab);
+        CHECK_EQ(2, trips(&lab) - before);
+    }
+    int64_t due_at_ms = 0;
+    int64_t now_ms = 0;
+    int64_t before = trips(&lab);
+    CHECK_OK(pawl_store_next_due(lab.store, &due_at_ms, &now_ms, &lab.err), &lab.err);
+    CHECK_EQ(1, trips(&lab) - before);
+    lab_begin(&lab);
+    pawl_store_rollback(lab.store); /* nobody waits for it */
+    CHECK_EQ(2, trips(&lab) - before);
+    lab_close(&lab);
+}
+
+TEST("a schema that has become a newer one is told, though loads with the begin fail in it")
+{
+    static struct lab lab;
+    open_lab(&lab);
+    (void)postgres_sql(
+        lab.target,
+        "UPDATE meta SET schema_version = schema_version + 1; ALTER TABLE task RENAME TO job");
+    pawl_set_init(&lab.set, lab.arena);
+    (void)pawl_set_look(&lab.set, PAWL_LOOK_TASK, 1, PAWL_STR(""), 0, 0);
+    CHECK_CODE(PAWL_UNSUPPORTED, pawl_store_begin_with(lab.store, &lab.set, &lab.head, &lab.err));
     lab_close(&lab);
 }
 
@@ -493,6 +593,21 @@ TEST("when the server stays away after a lost answer the outcome is UNKNOWN, and
     CHECK(!has_task(&lab, 3));
     add(&lab, 3);
     close_behind(&lab, &proxy);
+}
+
+TEST("a statement that fails in the middle takes the commit behind it along, and is known to")
+{
+    static struct lab lab;
+    open_lab(&lab);
+    add(&lab, 1);
+    (void)postgres_sql(lab.target, "ALTER TABLE event ADD CONSTRAINT none CHECK (task <> 2)");
+    CHECK_CODE(PAWL_IO, try_add(&lab, 2));
+    CHECK(!pawl_store_was_race(lab.store));
+    CHECK(!has_task(&lab, 2));
+    CHECK_EQ(1, lab.head.position);
+    CHECK(strstr(lab.log_text, "event=store.answer_lost") == NULL);
+    add(&lab, 3);
+    lab_close(&lab);
 }
 
 struct ending {
