@@ -8,6 +8,9 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "net/limits.h"
+#include "engine/engine.h"
+#include "net/native/native.h"
+#include "net/readers.h"
 #include "net/service.h"
 
 #include <errno.h>
@@ -120,14 +123,20 @@ int pawl_cli_server(struct pawl_cli *cli)
 
     struct pawl_server *server = NULL;
     struct pawl_service *service = NULL;
-    struct pawl_route_table table = {0};
+    struct pawl_native native = {0};
+    struct pawl_route_table tables[PAWL_NATIVE_TABLES + 1];
     enum pawl_code code = pawl_given_code(cli);
     if (code == PAWL_OK) code = pawl_cli_open(cli, &with);
     if (code == PAWL_OK) code = pawl_service_open(&service, cli->pawl, &cli->err);
     if (code == PAWL_OK) {
-        table = pawl_service_table(service);
-        options.tables = &table;
-        options.table_count = 1;
+        native.pawl = cli->pawl;
+        code = pawl_readers_open(&native.readers, &cli->pawl->store_options, 0, &cli->err);
+    }
+    if (code == PAWL_OK) {
+        pawl_native_tables(&native, tables);
+        tables[PAWL_NATIVE_TABLES] = pawl_service_table(service);
+        options.tables = tables;
+        options.table_count = PAWL_NATIVE_TABLES + 1;
         code = pawl_server_open(&server, &options, &cli->err);
     }
     if (code == PAWL_OK) {
@@ -139,12 +148,13 @@ int pawl_cli_server(struct pawl_cli *cli)
         serve(cli, server, &log, drain_ms);
         pawl_server_cut(server);
     }
-    /* First what asks the engine, then the engine, which answers what it still has; then nothing is
-     * in anybody's hands. */
+    /* First the server, which waits for what is in the engine's and the readers' hands, and gives
+     * back what could not be told; then those; the engine last. */
     if (service != NULL) pawl_service_stop(service);
-    pawl_close(cli->pawl);
-    cli->pawl = NULL;
     pawl_server_close(server);
     pawl_service_close(service);
+    pawl_readers_close(native.readers);
+    pawl_close(cli->pawl);
+    cli->pawl = NULL;
     return code == PAWL_OK ? 0 : pawl_cli_fail(cli);
 }

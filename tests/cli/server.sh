@@ -23,6 +23,15 @@ get() # PATH: its answer is what run printed
     exec 6>&-
 }
 
+post() # PATH BODY
+{
+    ran="POST $1" status=0
+    exec 6<>"/dev/tcp/127.0.0.1/$port"
+    printf 'POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' "$1" "${#2}" "$2" >&6
+    tr -d '\r' <&6 >"$folder/out"
+    exec 6>&-
+}
+
 ends() # STATUS
 {
     local got=0
@@ -67,7 +76,7 @@ does_what_is_due()
 {
     add --delay 50ms
     start_server --retain 1ms
-    work -- true
+    run worker run --once -- true; exits 0 # it waits for the task to come due
     until ! "$PAWL_BIN" task get "$id" >/dev/null 2>&1; do :; done
     stop_server
 }
@@ -86,6 +95,36 @@ says_what_it_did()
         'event=server.stopped .*connections=0'
 }
 test_that "the log has each request with its id, and the end" says_what_it_did
+
+works()
+{
+    start_server
+    post /v1/tasks '{"id":"h","input":{"n":9007199254740993}}'
+    shows '^HTTP/1.1 20[01]' '"id":"h","existed":false'
+    run task get h; has state '"QUEUED"' # the same store
+    post /v1/tasks/claim '{"worker_id":"w"}'
+    shows '^HTTP/1.1 200' '"input":\{"n":9007199254740993\}' '"epoch":1'
+    post /v1/tasks/h/complete '{"owner":"w","epoch":1,"result":"done"}'
+    shows '^HTTP/1.1 200'
+    post /v1/tasks/h/complete '{"owner":"w","epoch":2,"result":"other"}'
+    shows '^HTTP/1.1 409' '"code":"LEASE_LOST"'
+    get /v1/tasks/h; shows '"state":"COMPLETED"' '"result":"done"'
+    stop_server
+}
+test_that "a task is added, worked on and looked at over HTTP" works
+
+waits_over_http()
+{
+    start_server
+    # A claim that waits is answered, empty, when the server drains.
+    post /v1/tasks/claim '{"worker_id":"w","wait_ms":60000}' &
+    local waiting=$!
+    until get /metrics && grep -qE '^pawl_http_connections 2$' "$folder/out"; do :; done
+    stop_server
+    wait "$waiting"
+    shows '^HTTP/1.1 200' '"grants":\[\]'
+}
+test_that "a claim that waits is answered when the server drains" waits_over_http
 
 drains()
 {
