@@ -231,7 +231,7 @@ static int64_t task(struct rows *rows, bool is_finished)
     add(&v, 0);
     add_many(&v, ROWS_NULL, 3);
     add(&v, key);                   /* body_digest */
-    add(&v, ROWS_NULL);             /* run_at_ms */
+    add_many(&v, ROWS_NULL, 2);     /* run_at_ms, lease_place */
     change(rows, PAWL_SQL_TASK_ADD, &v);
     return key;
 }
@@ -295,7 +295,7 @@ static void save(struct rows *rows, int64_t key, bool is_finished)
     add(&v, ROWS_NULL);
     add(&v, is_finished ? ROWS_NULL : rows->now_ms + 60000);
     add(&v, is_finished ? rows->now_ms : ROWS_NULL);
-    add_many(&v, ROWS_NULL, 2); /* blocked_by, run_at_ms */
+    add_many(&v, ROWS_NULL, 3); /* blocked_by, run_at_ms, lease_place */
     change(rows, PAWL_SQL_TASK_SAVE, &v);
 }
 

@@ -144,7 +144,7 @@ struct pawl_env {
     uint64_t (*random)(void *self);
     struct pawl_str boot_id; /* boot_ms means nothing to another boot */
     struct pawl_str host_id;
-    /* What proves that work has stopped (docs/leases.md); find_execution = NULL means lock files in the store's own
+    /* What proves that work has stopped (docs/leases.md); find_execution = NULL means locks in the store's own
      * place, as pawl_execution_begin takes them. */
     struct pawl_str place;
     enum pawl_finding (*find_execution)(void *self, struct pawl_str task_id, int64_t epoch);
@@ -466,7 +466,7 @@ struct pawl_execution;
  *
  *   fails  PAWL_LEASE_LOST  it does not; nothing is held
  *          PAWL_CONFLICT    the lock is held: this very claim is being worked on already
- *          PAWL_IO          no lock file could be made; give the task back */
+ *          PAWL_IO          no lock can be had, or not where the claim has said; give the task back */
 PAWL_API enum pawl_code pawl_execution_begin(struct pawl *pawl, const struct pawl_fence *fence,
                                              struct pawl_execution **out, struct pawl_error *err)
     PAWL_MUST_USE;
@@ -818,6 +818,7 @@ struct pawl_task {
     const struct pawl_str *depends_on; /* only if asked for */
     size_t depends_on_count;
     bool is_supervised;             /* RUNNING or RECOVERY_PENDING under a supervised lease */
+    struct pawl_str lease_place;    /* supervised: where the lock of its work is */
     struct pawl_str recovery_note;  /* RECOVERY_PENDING: what the last look has found; may be empty */
     int64_t recovery_look_at_ms;    /* and when the next one is due */
 };

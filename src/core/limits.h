@@ -117,8 +117,6 @@ enum {
     /* Careful mode begins after so many deaths within so long, lasts as long, and sets a row aside after so many. */
     PAWL_CAREFUL_DEATHS = 3,
     PAWL_CAREFUL_MS = 10 * 60 * 1000, /* longer than whoever starts programs again waits between two tries */
-    /* Files without a holder that one look at a folder of locks removes. */
-    PAWL_LOCKS_SWEPT_MAX = 1000,
 
     /* Looks for the proof that lost work has stopped: the first at once, then 5 s, 10 s, ... Nothing depends on them
      * while the lock is watched; they are for what watching misses. */

@@ -96,7 +96,7 @@ static int count_dead(const struct pawl_careful *careful, int64_t now_boot_ms)
         int fd = openat(careful->folder_fd, entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0) continue;
         bool is_alive;
-        if (pawl_ofd_look(fd, &is_alive) == 0 && !is_alive) {
+        if (pawl_ofd_look(fd, 0, 0, &is_alive) == 0 && !is_alive) {
             bool is_recent = began_boot_ms(careful, fd) > now_boot_ms - PAWL_CAREFUL_MS;
             count += is_recent ? 1 : 0;
             if (!is_recent) (void)unlinkat(careful->folder_fd, entry->d_name, 0);
@@ -111,7 +111,6 @@ static void begin(struct pawl_careful *careful, int64_t now_boot_ms)
 {
     if (careful->env->boot_id.len == 0) return;
     if (pawl_place_open(&careful->place, careful->locks, true, NULL) != PAWL_OK) return;
-    pawl_place_sweep(&careful->place);
     careful->folder_fd = open(careful->place.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (careful->folder_fd < 0) return;
     bool is_dying = count_dead(careful, now_boot_ms) >= PAWL_CAREFUL_DEATHS;

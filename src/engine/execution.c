@@ -6,21 +6,15 @@
 #include "engine/place.h"
 
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 struct pawl_execution {
-    struct pawl_locks locks; /* a copy: it may outlive the handle */
-    struct pawl_place place;
-    char task_id[PAWL_TASK_ID_STORED_BYTES_MAX];
-    size_t task_id_len;
-    int64_t epoch;
-    int fd; /* -1: we have let go */
+    struct pawl_held held;
 };
 
-/* Whether the task runs under the fence, as the store has it now. */
+/* Whether the task runs under the fence, as the store has it now, and whoever recovers it will look
+ * where our lock is. */
 static enum pawl_code check_fence(struct pawl *pawl, const struct pawl_fence *fence,
-                                  struct pawl_error *err)
+                                  const struct pawl_place *place, struct pawl_error *err)
 {
     struct pawl_arena *scratch;
     struct pawl_task task;
@@ -32,6 +26,14 @@ static enum pawl_code check_fence(struct pawl *pawl, const struct pawl_fence *fe
     if (code == PAWL_OK && !is_ours) {
         code = pawl_error_set(err, PAWL_LEASE_LOST, "task %.*s: epoch %lld holds no lease any more",
                               PAWL_STR_ARG(fence->task_id), (long long)fence->epoch);
+    }
+    /* the lock of a client-held lease is nobody's to look for */
+    bool is_there = code != PAWL_OK || !task.is_supervised || pawl->env->find_execution != NULL ||
+                    pawl_str_equal(task.lease_place, pawl_str_of(place->id));
+    if (code == PAWL_OK && !is_there) {
+        code = pawl_error_set(err, PAWL_IO,
+                              "task %.*s was claimed with its lock in another file than that of %s",
+                              PAWL_STR_ARG(fence->task_id), place->folder);
     }
     pawl_arena_close(scratch);
     return code;
@@ -49,25 +51,19 @@ enum pawl_code pawl_execution_begin(struct pawl *pawl, const struct pawl_fence *
     }
     struct pawl_execution *execution = calloc(1, sizeof *execution);
     if (execution == NULL) return pawl_error_set(err, PAWL_NO_MEMORY, "no memory for an execution");
-    execution->fd = -1;
-    execution->epoch = fence->epoch;
-    execution->task_id_len = fence->task_id.len;
-    memcpy(execution->task_id, fence->task_id.ptr, fence->task_id.len);
+    execution->held = (struct pawl_held){.fd = -1, .look_fd = -1};
+    struct pawl_place place;
     enum pawl_code code = pawl_engine_enter(pawl, err);
     if (code == PAWL_OK) {
-        execution->locks = pawl->locks;
-        code = pawl_place_open(&execution->place, &execution->locks, true, err);
+        code = pawl_place_open(&place, &pawl->locks, true, err);
+        if (code == PAWL_OK)
+            code = pawl_place_take(&place, fence->task_id, fence->epoch, &execution->held, err);
         pawl_engine_leave(pawl);
-    }
-    if (code == PAWL_OK) {
-        code =
-            pawl_place_take(&execution->place, fence->task_id, fence->epoch, &execution->fd, err);
     }
     /* only now: whoever has fenced us before this look, and looks for the lock after it, finds it
      */
-    if (code == PAWL_OK) code = check_fence(pawl, fence, err);
+    if (code == PAWL_OK) code = check_fence(pawl, fence, &place, err);
     if (code != PAWL_OK) {
-        (void)(execution->fd >= 0 && pawl_execution_has_stopped(execution));
         pawl_execution_close(execution);
         return code;
     }
@@ -77,21 +73,18 @@ enum pawl_code pawl_execution_begin(struct pawl *pawl, const struct pawl_fence *
 
 int pawl_execution_fd(const struct pawl_execution *execution)
 {
-    return execution == NULL ? -1 : execution->fd;
+    return execution == NULL ? -1 : execution->held.fd;
 }
 
 bool pawl_execution_has_stopped(struct pawl_execution *execution)
 {
-    struct pawl_str task_id = {execution->task_id, execution->task_id_len};
-    if (execution->fd >= 0) (void)close(execution->fd); /* nothing was written */
-    execution->fd = -1;
-    return pawl_place_find(&execution->place, task_id, execution->epoch, NULL) ==
-           PAWL_FINDING_STOPPED;
+    pawl_held_let_go(&execution->held);
+    return pawl_held_find(&execution->held) == PAWL_FINDING_STOPPED;
 }
 
 void pawl_execution_close(struct pawl_execution *execution)
 {
     if (execution == NULL) return;
-    if (execution->fd >= 0) (void)close(execution->fd); /* nothing was written */
+    pawl_held_close(&execution->held);
     free(execution);
 }

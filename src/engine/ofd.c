@@ -24,9 +24,9 @@ void pawl_ofd_unlock(int fd, off_t from, off_t len)
     (void)ask(fd, F_OFD_SETLK, &range); /* cannot be refused */
 }
 
-int pawl_ofd_look(int fd, bool *is_held)
+int pawl_ofd_look(int fd, off_t from, off_t len, bool *is_held)
 {
-    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = len};
     int fault = ask(fd, F_OFD_GETLK, &range);
     *is_held = fault == 0 && range.l_type != F_UNLCK;
     return fault;

@@ -11,7 +11,7 @@
 int pawl_ofd_lock(int fd, off_t from, off_t len, bool waits);
 void pawl_ofd_unlock(int fd, off_t from, off_t len);
 
-/* Whether some other open file holds any of it, without taking it. Returns 0 or an errno. */
-int pawl_ofd_look(int fd, bool *is_held);
+/* Whether some other open file holds any of a range, without taking it. Returns 0 or an errno. */
+int pawl_ofd_look(int fd, off_t from, off_t len, bool *is_held);
 
 #endif

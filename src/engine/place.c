@@ -16,12 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    SHOWN_BYTES_MAX = 40,                               /* of a task's id, for people */
-    NAME_BYTES_MAX = SHOWN_BYTES_MAX + 1 + 32 + 1 + 20, /* <id>.<digest>.<epoch> */
-    TAKES_MAX = 16, /* a file that is removed under us each time */
-};
-static const char id_name[] = "place";
+enum { PATH_BYTES_MAX = PAWL_PLACE_PATH_BYTES_MAX + 16 }; /* of the file */
+static const char file_name[] = "place";
 
 static enum pawl_code io_error(struct pawl_error *err, const char *what, const char *path)
 {
@@ -30,37 +26,22 @@ static enum pawl_code io_error(struct pawl_error *err, const char *what, const c
 
 /* ---- Names ---- */
 
-static bool is_plain(char byte)
+/* Where in the file the lock of an execution is. Two that share a byte only wait for each other. */
+static off_t offset_of(const struct pawl_place *place, struct pawl_str task_id, int64_t epoch)
 {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-           (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' || byte == ':';
+    /* A fixed key: every process has to come to the same byte. */
+    static const uint64_t key[2] = {UINT64_C(0x7061776c2d6c6f63), UINT64_C(0x6b732d6f6e65)};
+    struct pawl_hasher hasher;
+    pawl_hasher_init(&hasher, key);
+    pawl_hasher_add(&hasher, pawl_str_of(place->locks->store_id));
+    pawl_hasher_add(&hasher, task_id);
+    pawl_hasher_add_int64(&hasher, epoch);
+    return (off_t)(pawl_hasher_end(&hasher) >> 2); /* an offset and the one after it must fit */
 }
 
-static void make_name(const struct pawl_place *place, struct pawl_str task_id, int64_t epoch,
-                      char out[NAME_BYTES_MAX + 1])
+static bool make_path(const struct pawl_place *place, char *out, size_t room)
 {
-    /* Fixed keys: every process has to come to the same name. */
-    static const uint64_t keys[2][2] = {{UINT64_C(0x7061776c2d6c6f63), UINT64_C(0x6b732d6f6e65)},
-                                        {UINT64_C(0x7061776c2d6c6f63), UINT64_C(0x6b732d74776f)}};
-    uint64_t digest[2];
-    for (int i = 0; i < 2; i++) {
-        struct pawl_hasher hasher;
-        pawl_hasher_init(&hasher, keys[i]);
-        pawl_hasher_add(&hasher, pawl_str_of(place->locks->store_id));
-        pawl_hasher_add(&hasher, task_id);
-        digest[i] = pawl_hasher_end(&hasher);
-    }
-    size_t len = 0;
-    for (; len < task_id.len && len < SHOWN_BYTES_MAX; len++) {
-        out[len] = is_plain(task_id.ptr[len]) ? task_id.ptr[len] : '_';
-    }
-    (void)snprintf(out + len, NAME_BYTES_MAX + 1 - len, ".%016" PRIx64 "%016" PRIx64 ".%" PRId64,
-                   digest[0], digest[1], epoch);
-}
-
-static bool make_path(const struct pawl_place *place, const char *name, char *out, size_t room)
-{
-    int len = snprintf(out, room, "%s/%s", place->folder, name);
+    int len = snprintf(out, room, "%s/%s", place->folder, file_name);
     return len > 0 && (size_t)len < room;
 }
 
@@ -86,7 +67,7 @@ static enum pawl_code name_folder(struct pawl_place *place, struct pawl_error *e
     return pawl_error_set(err, PAWL_IO, "the name of the folder for locks is too long");
 }
 
-/* ---- The id of the folder ---- */
+/* ---- The file ---- */
 
 /* Beside a database its folder is as safe as that is. Where others may make one in our name, ours
  * must be ours. */
@@ -104,35 +85,72 @@ static enum pawl_code make_folder(const struct pawl_place *place, struct pawl_er
                           is_beside ? "" : "; PAWL_LOCKS may name another");
 }
 
-/* What the file holds, cut to what may be an id. An empty one if there is no file. */
-static enum pawl_code read_id(const char *path, char id[PAWL_UUID_BYTES_MAX + 1],
-                              struct pawl_error *err)
+/* Opens the file and says which it is: by what it holds, and by its inode, whose number no other
+ * file can have while somebody has it open. So neither a new file nor a copy is taken for it.
+ *
+ *   fails  PAWL_NOT_FOUND  there is none
+ *          PAWL_CORRUPT    it is of no use
+ *          PAWL_IO */
+static enum pawl_code open_file(const struct pawl_place *place, int mode, int *out,
+                                char id[PAWL_PLACE_ID_BYTES_MAX + 1], struct pawl_error *err)
 {
-    id[0] = '\0';
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 && errno == ENOENT) return PAWL_OK;
+    char path[PATH_BYTES_MAX];
+    char text[PAWL_UUID_BYTES_MAX + 1];
+    struct stat file;
+    if (!make_path(place, path, sizeof path))
+        return pawl_error_set(err, PAWL_IO, "the name of the folder for locks is too long");
+    int fd = open(path, mode | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT)
+        return pawl_error_set(err, PAWL_NOT_FOUND, "%s does not exist", path);
     if (fd < 0) return io_error(err, "open", path);
-    ssize_t got = read(fd, id, PAWL_UUID_BYTES_MAX);
+    ssize_t got = pread(fd, text, PAWL_UUID_BYTES_MAX, 0);
+    if (got < 0 || fstat(fd, &file) != 0) {
+        enum pawl_code code = io_error(err, "read", path);
+        (void)close(fd); /* nothing was written */
+        return code;
+    }
+    text[got] = '\0';
+    if (!pawl_uuid_is(pawl_str_of(text))) {
+        (void)close(fd); /* nothing was written */
+        return pawl_error_set(err, PAWL_CORRUPT, "%s holds no id", path);
+    }
+    (void)snprintf(id, PAWL_PLACE_ID_BYTES_MAX + 1, "%s.%ju@%.*s", text, (uintmax_t)file.st_ino,
+                   PAWL_STR_ARG(place->locks->env->boot_id));
+    *out = fd;
+    return PAWL_OK;
+}
+
+/* Opens the file only if it is still the one that the place was opened with. */
+static enum pawl_code open_same(const struct pawl_place *place, int mode, int *out,
+                                struct pawl_error *err)
+{
+    char id[PAWL_PLACE_ID_BYTES_MAX + 1];
+    int fd;
+    enum pawl_code code = open_file(place, mode, &fd, id, err);
+    if (code != PAWL_OK && err != NULL) err->code = PAWL_IO;
+    if (code != PAWL_OK) return PAWL_IO;
+    if (strcmp(id, place->id) == 0) {
+        *out = fd;
+        return PAWL_OK;
+    }
     (void)close(fd); /* nothing was written */
-    if (got < 0) return io_error(err, "read", path);
-    id[got] = '\0';
-    if (pawl_uuid_is(pawl_str_of(id))) return PAWL_OK;
-    return pawl_error_set(err, PAWL_CORRUPT, "%s holds no id", path);
+    return pawl_error_set(err, PAWL_IO, "%s/%s has been replaced", place->folder, file_name);
 }
 
 /* Makes the file with its text in it, unless somebody else was faster: it is never seen half
  * written, not even after a power cut. One that is of no use is replaced. */
-static enum pawl_code make_id(const struct pawl_place *place, const char *path, bool replaces,
-                              struct pawl_error *err)
+static enum pawl_code make_file(const struct pawl_place *place, bool replaces,
+                                struct pawl_error *err)
 {
     const struct pawl_env *env = place->locks->env;
     char id[PAWL_UUID_BYTES_MAX + 1];
-    char made[PAWL_PLACE_PATH_BYTES_MAX + 64];
+    char path[PATH_BYTES_MAX];
+    char made[PATH_BYTES_MAX + PAWL_UUID_BYTES_MAX + 1];
     uint64_t random_high = env->random(env->self);
     pawl_uuid_make(env->wall_ms(env->self), random_high, env->random(env->self), id);
-    int len = snprintf(made, sizeof made, "%s.%s", path, id);
-    if (len < 0 || (size_t)len >= sizeof made)
-        return pawl_error_set(err, PAWL_IO, "%s: is too long", path);
+    if (!make_path(place, path, sizeof path))
+        return pawl_error_set(err, PAWL_IO, "the name of the folder for locks is too long");
+    (void)snprintf(made, sizeof made, "%s.%s", path, id);
     int fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return io_error(err, "make", made);
     bool is_written = write(fd, id, PAWL_UUID_BYTES_MAX) == PAWL_UUID_BYTES_MAX && fsync(fd) == 0;
@@ -144,28 +162,34 @@ static enum pawl_code make_id(const struct pawl_place *place, const char *path, 
     return code;
 }
 
+static enum pawl_code read_id(struct pawl_place *place, struct pawl_error *err)
+{
+    int fd;
+    enum pawl_code code = open_file(place, O_RDONLY, &fd, place->id, err);
+    if (code == PAWL_OK) (void)close(fd); /* nothing was written */
+    return code;
+}
+
 enum pawl_code pawl_place_open(struct pawl_place *place, const struct pawl_locks *locks,
                                bool may_make, struct pawl_error *err)
 {
-    char path[PAWL_PLACE_PATH_BYTES_MAX + 64];
-    char id[PAWL_UUID_BYTES_MAX + 1];
     place->locks = locks;
     place->id[0] = '\0';
     enum pawl_code code = name_folder(place, err);
-    if (code == PAWL_OK && !make_path(place, id_name, path, sizeof path)) {
-        code = pawl_error_set(err, PAWL_IO, "the name of the folder for locks is too long");
-    }
     if (code == PAWL_OK && may_make) code = make_folder(place, err);
     if (code != PAWL_OK) return code;
-    code = read_id(path, id, err);
-    bool is_missing = code == PAWL_OK && id[0] == '\0';
-    if (may_make && (is_missing || code == PAWL_CORRUPT)) {
-        code = make_id(place, path, !is_missing, err);
-        if (code == PAWL_OK) code = read_id(path, id, err);
+    code = read_id(place, err);
+    if (may_make && (code == PAWL_NOT_FOUND || code == PAWL_CORRUPT)) {
+        code = make_file(place, code == PAWL_CORRUPT, err);
+        if (code == PAWL_OK) code = read_id(place, err);
     }
-    if (code != PAWL_OK || id[0] == '\0') return code == PAWL_CORRUPT ? PAWL_IO : code;
-    (void)snprintf(place->id, sizeof place->id, "%s@%.*s", id, PAWL_STR_ARG(locks->env->boot_id));
-    return PAWL_OK;
+    if (code == PAWL_OK) return PAWL_OK;
+    if (code == PAWL_NOT_FOUND && !may_make) {
+        if (err != NULL) *err = (struct pawl_error){0};
+        return PAWL_OK; /* nobody has held a lock here yet */
+    }
+    if (err != NULL) err->code = PAWL_IO;
+    return PAWL_IO;
 }
 
 bool pawl_place_is_of_boot(struct pawl_str id, struct pawl_str boot_id)
@@ -177,76 +201,68 @@ bool pawl_place_is_of_boot(struct pawl_str id, struct pawl_str boot_id)
 
 /* ---- Locks ---- */
 
-/* Whether the path still names the open file. */
-static bool is_named(int fd, const char *path)
-{
-    struct stat held;
-    struct stat named;
-    return fstat(fd, &held) == 0 && stat(path, &named) == 0 && held.st_ino == named.st_ino &&
-           held.st_dev == named.st_dev;
-}
-
 enum pawl_code pawl_place_take(const struct pawl_place *place, struct pawl_str task_id,
-                               int64_t epoch, int *out, struct pawl_error *err)
+                               int64_t epoch, struct pawl_held *out, struct pawl_error *err)
 {
-    char name[NAME_BYTES_MAX + 1];
-    char path[PAWL_PLACE_PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
-    make_name(place, task_id, epoch, name);
-    if (!make_path(place, name, path, sizeof path)) {
-        return pawl_error_set(err, PAWL_IO, "%s: is too long a name", place->folder);
-    }
-    for (int takes = 0; takes < TAKES_MAX; takes++) {
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0) return io_error(err, "open", path);
-        int fault = pawl_ofd_lock(fd, 0, 0, false);
-        if (fault == 0 && is_named(fd, path)) {
-            *out = fd;
-            return PAWL_OK;
-        }
-        (void)close(fd); /* nothing was written */
-        if (fault == EAGAIN || fault == EACCES) {
-            return pawl_error_set(err, PAWL_CONFLICT,
-                                  "task %.*s is being worked on under epoch %lld already",
-                                  PAWL_STR_ARG(task_id), (long long)epoch);
-        }
+    struct pawl_held held = {.at = offset_of(place, task_id, epoch), .fd = -1, .look_fd = -1};
+    enum pawl_code code = open_same(place, O_RDWR, &held.fd, err);
+    if (code == PAWL_OK) code = open_same(place, O_RDONLY, &held.look_fd, err);
+    int fault = code == PAWL_OK ? pawl_ofd_lock(held.fd, held.at, 1, false) : 0;
+    if (fault == EAGAIN || fault == EACCES) {
+        code = pawl_error_set(err, PAWL_CONFLICT,
+                              "task %.*s is being worked on under epoch %lld already",
+                              PAWL_STR_ARG(task_id), (long long)epoch);
+    } else if (fault != 0) {
         errno = fault;
-        if (fault != 0) return io_error(err, "lock", path);
+        code = io_error(err, "lock a byte of the file in", place->folder);
     }
-    return pawl_error_set(err, PAWL_IO, "%s is removed again and again", path);
+    if (code == PAWL_OK) {
+        *out = held;
+    } else {
+        pawl_held_close(&held);
+    }
+    return code;
 }
 
-/* What stands in the way of a lock on the open file: PAWL_FINDING_STOPPED if nothing does. */
-static enum pawl_finding find_holder(int fd, const char *path, struct pawl_error *err)
+void pawl_held_let_go(struct pawl_held *held)
+{
+    if (held->fd >= 0) (void)close(held->fd); /* nothing was written */
+    held->fd = -1;
+}
+
+void pawl_held_close(struct pawl_held *held)
+{
+    pawl_held_let_go(held);
+    if (held->look_fd >= 0) (void)close(held->look_fd); /* nothing was written */
+    held->look_fd = -1;
+}
+
+/* What stands in the way of a lock of the open file: PAWL_FINDING_STOPPED if nothing does. */
+static enum pawl_finding find_holder(int fd, off_t from, off_t len, const char *path,
+                                     struct pawl_error *err)
 {
     bool is_held;
-    errno = pawl_ofd_look(fd, &is_held);
+    errno = pawl_ofd_look(fd, from, len, &is_held);
     if (errno != 0) {
-        (void)io_error(err, "look at the lock of", path);
+        (void)io_error(err, "look at a lock in", path);
         return PAWL_FINDING_UNKNOWN;
     }
     return is_held ? PAWL_FINDING_ALIVE : PAWL_FINDING_STOPPED;
 }
 
+enum pawl_finding pawl_held_find(const struct pawl_held *held)
+{
+    return find_holder(held->look_fd, held->at, 1, file_name, NULL);
+}
+
 enum pawl_finding pawl_place_find(const struct pawl_place *place, struct pawl_str task_id,
                                   int64_t epoch, struct pawl_error *err)
 {
-    char name[NAME_BYTES_MAX + 1];
-    char path[PAWL_PLACE_PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
-    make_name(place, task_id, epoch, name);
-    if (!make_path(place, name, path, sizeof path)) {
-        (void)pawl_error_set(err, PAWL_IO, "%s: is too long a name", place->folder);
-        return PAWL_FINDING_UNKNOWN;
-    }
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 && errno == ENOENT)
-        return PAWL_FINDING_STOPPED; /* it was never begun, or has ended */
-    if (fd < 0) {
-        (void)io_error(err, "open", path);
-        return PAWL_FINDING_UNKNOWN;
-    }
-    enum pawl_finding finding = find_holder(fd, path, err);
-    (void)close(fd);                                         /* nothing was written */
-    if (finding == PAWL_FINDING_STOPPED) (void)unlink(path); /* else it lies there; no harm */
+    int fd;
+    if (open_same(place, O_RDONLY, &fd, err) != PAWL_OK) return PAWL_FINDING_UNKNOWN;
+    off_t at = offset_of(place, task_id, epoch);
+    enum pawl_finding finding = find_holder(fd, at, 1, place->folder, err);
+    (void)close(fd); /* nothing was written */
     return finding;
 }
 
@@ -259,30 +275,9 @@ bool pawl_place_is_busy(const struct pawl_place *place)
         int fd =
             openat(dirfd(folder), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0) continue;
-        is_busy = find_holder(fd, entry->d_name, NULL) == PAWL_FINDING_ALIVE;
+        is_busy = find_holder(fd, 0, 0, entry->d_name, NULL) == PAWL_FINDING_ALIVE;
         (void)close(fd); /* nothing was written */
     }
     (void)closedir(folder);
     return is_busy;
-}
-
-void pawl_place_sweep(const struct pawl_place *place)
-{
-    DIR *folder = opendir(place->folder);
-    int left = PAWL_LOCKS_SWEPT_MAX;
-    if (folder == NULL) return;
-    for (struct dirent *entry; left > 0 && (entry = readdir(folder)) != NULL;) {
-        /* Names of ours have two dots; signs, marks and the id have none, and nothing else is our
-         * business. */
-        const char *first = strchr(entry->d_name, '.');
-        if (first == NULL || first == entry->d_name || strchr(first + 1, '.') == NULL) continue;
-        int fd =
-            openat(dirfd(folder), entry->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-        if (fd < 0) continue;
-        bool is_free = find_holder(fd, entry->d_name, NULL) == PAWL_FINDING_STOPPED;
-        (void)close(fd); /* nothing was written */
-        if (is_free) (void)unlinkat(dirfd(folder), entry->d_name, 0);
-        left--;
-    }
-    (void)closedir(folder);
 }

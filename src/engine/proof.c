@@ -19,6 +19,8 @@ struct awaited { /* its lock was held when we looked */
     int64_t epoch;
     char id[PAWL_TASK_ID_STORED_BYTES_MAX];
     size_t id_len;
+    char place[PAWL_PLACE_ID_BYTES_MAX]; /* where it is */
+    size_t place_len;
 };
 
 struct pawl_proof {
@@ -66,17 +68,22 @@ static void keep(struct pawl_proof *proof, const struct pawl_found *found)
 
 /* ---- Locks that are waited for ---- */
 
-static void await(struct pawl_proof *proof, int64_t task, int64_t epoch, struct pawl_str id)
+static void await(struct pawl_proof *proof, const struct pawl_task_row *task)
 {
     for (size_t i = 0; i < proof->awaited_count; i++) {
-        if (proof->awaited[i].task == task && proof->awaited[i].epoch == epoch) return;
+        if (proof->awaited[i].task == task->key && proof->awaited[i].epoch == task->epoch) return;
     }
     /* one too many is looked at when it is due again */
-    if (proof->awaited_count == PAWL_PROOFS_AWAITED_MAX || id.len > PAWL_TASK_ID_STORED_BYTES_MAX)
-        return;
-    struct awaited *awaited = &proof->awaited[proof->awaited_count++];
-    *awaited = (struct awaited){.task = task, .epoch = epoch, .id_len = id.len};
-    memcpy(awaited->id, id.ptr, id.len);
+    if (proof->awaited_count == PAWL_PROOFS_AWAITED_MAX) return;
+    struct awaited *awaited = &proof->awaited[proof->awaited_count];
+    if (task->id.len > sizeof awaited->id || task->lease_place.len > sizeof awaited->place) return;
+    *awaited = (struct awaited){.task = task->key,
+                                .epoch = task->epoch,
+                                .id_len = task->id.len,
+                                .place_len = task->lease_place.len};
+    memcpy(awaited->id, task->id.ptr, task->id.len);
+    memcpy(awaited->place, task->lease_place.ptr, task->lease_place.len);
+    proof->awaited_count++;
 }
 
 /* Before looking, so that nothing is missed between the look and the watch. */
@@ -105,13 +112,13 @@ static struct pawl_str own_place(const struct pawl_proof *proof)
     return proof->env->find_execution != NULL ? proof->env->place : pawl_str_of(proof->place.id);
 }
 
-/* A place of this machine as it runs now, though not ours: another user's, or another PAWL_LOCKS.
- * The boot is the one in the place: the worker's own may be newer, since a claim without supervision
- * names no place. */
-static bool is_on_this_boot(const struct pawl_proof *proof, const struct pawl_worker_row *owner)
+/* A place of this machine as it runs now, though not ours: another user's, another PAWL_LOCKS, or a
+ * file that is not there any more. */
+static bool is_on_this_boot(const struct pawl_proof *proof, const struct pawl_task_row *task,
+                            const struct pawl_worker_row *owner)
 {
     return pawl_str_equal(owner->host, proof->env->host_id) &&
-           pawl_place_is_of_boot(owner->place, proof->env->boot_id);
+           pawl_place_is_of_boot(task->lease_place, proof->env->boot_id);
 }
 
 static enum pawl_finding find(struct pawl_proof *proof, struct pawl_str id, int64_t epoch,
@@ -145,9 +152,14 @@ static enum pawl_finding judge(struct pawl_proof *proof, const struct pawl_task_
                        "nobody is known to hold it, so nothing can be proved; resolve it");
         return PAWL_FINDING_UNKNOWN;
     }
-    bool is_own = own_place(proof).len > 0 && pawl_str_equal(own_place(proof), owner->place);
+    if (task->lease_place.len == 0) {
+        (void)snprintf(note, room,
+                       "where its lock was is not known, so nothing can be proved; resolve it");
+        return PAWL_FINDING_UNKNOWN;
+    }
+    bool is_own = pawl_str_equal(own_place(proof), task->lease_place);
     /* across machines nothing is ever proved: the end of the lease is all there is */
-    if (!is_own && !is_on_this_boot(proof, owner)) return PAWL_FINDING_STOPPED;
+    if (!is_own && !is_on_this_boot(proof, task, owner)) return PAWL_FINDING_STOPPED;
     enum pawl_finding finding = PAWL_FINDING_UNKNOWN;
     if (fault->code != PAWL_OK) {
         err = *fault;
@@ -156,7 +168,8 @@ static enum pawl_finding judge(struct pawl_proof *proof, const struct pawl_task_
     } else {
         (void)pawl_error_set(
             &err, PAWL_IO,
-            "its lock is kept in another place of this machine, by another user or PAWL_LOCKS");
+            "its lock is in another file of this machine: one that is gone, of another user, or of "
+            "another PAWL_LOCKS");
     }
     if (finding == PAWL_FINDING_ALIVE) {
         (void)snprintf(note, room,
@@ -174,7 +187,7 @@ static void look_at(struct pawl_proof *proof, const struct pawl_task_row *task,
 {
     struct pawl_found found = {.task = task->key, .epoch = task->epoch};
     found.finding = judge(proof, task, owner, fault, found.note, sizeof found.note);
-    if (found.finding == PAWL_FINDING_ALIVE) await(proof, task->key, task->epoch, task->id);
+    if (found.finding == PAWL_FINDING_ALIVE) await(proof, task);
     keep(proof, &found);
 }
 
@@ -216,8 +229,11 @@ void pawl_proof_look_again(struct pawl_proof *proof)
     for (size_t i = 0; i < proof->awaited_count; i++) {
         const struct awaited *awaited = &proof->awaited[i];
         struct pawl_str id = {awaited->id, awaited->id_len};
+        struct pawl_str place = {awaited->place, awaited->place_len};
         struct pawl_found found = {
             .task = awaited->task, .epoch = awaited->epoch, .finding = PAWL_FINDING_STOPPED};
+        if (!pawl_str_equal(own_place(proof), place))
+            continue; /* the next look that is due tells */
         if (find(proof, id, awaited->epoch, NULL) == PAWL_FINDING_STOPPED) {
             keep(proof, &found);
         } else {

@@ -219,6 +219,7 @@ static struct pawl_task show(const struct pawl_task_about *about, const struct b
         .depends_on = beside->depends_on.ids,
         .depends_on_count = beside->depends_on.count,
         .is_supervised = row->lease_kind == PAWL_LEASE_SUPERVISED,
+        .lease_place = row->lease_place,
         .recovery_note = beside->payloads[PAWL_PAYLOAD_RECOVERY_NOTE].body,
         .recovery_look_at_ms = row->state == PAWL_TASK_RECOVERY_PENDING ? row->due_at_ms : 0,
     };

@@ -131,6 +131,7 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
     out->idempotency_key = next_text(&reader);
     out->body_digest = next_int(&reader);
     out->run_at_ms = next_int(&reader);
+    out->lease_place = next_text(&reader);
     return reader.fault != NULL ? reader.fault : pawl_task_row_fault(out);
 }
 
@@ -169,7 +170,6 @@ const char *pawl_row_worker(const struct pawl_db_row *row, struct pawl_arena *ar
     out->host = next_text(&reader);
     out->boot = next_text(&reader);
     out->pid = next_int(&reader);
-    out->place = next_text(&reader);
     out->started_at_ms = next_int(&reader);
     out->seen_at_ms = next_int(&reader);
     out->request_id = next_text(&reader);

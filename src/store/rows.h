@@ -20,8 +20,8 @@
  * control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
  * open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
  * payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest,
- * run_at_ms */
-enum { PAWL_ROW_TASK_COLUMNS = 51 }; /* more columns may follow */
+ * run_at_ms, lease_place */
+enum { PAWL_ROW_TASK_COLUMNS = 52 }; /* more columns may follow */
 const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *arena,
                           struct pawl_task_row *out);
 

@@ -72,16 +72,18 @@ static enum pawl_code add_task(struct pawl_db *db, const struct pawl_task_row *t
         pawl_text_or_null(task->idempotency_key),
         pawl_int_or_null(task->body_digest),
         pawl_int_or_null(task->run_at_ms),
+        pawl_text_or_null(task->lease_place),
     };
     return pawl_db_change(db, PAWL_SQL_TASK_ADD, values, PAWL_COUNT_OF(values), true, err);
 }
 
-/* Whether an update leaves every index of the table as it is. */
+/* Whether an update leaves every index of the table as it is, and whose work it is. */
 static bool is_inside(const struct pawl_task_row *task, const struct pawl_task_row *was)
 {
     return task->state == was->state && task->rank == was->rank &&
            task->due_at_ms == was->due_at_ms && task->finished_at_ms == was->finished_at_ms &&
-           task->blocked_by == was->blocked_by && task->run_at_ms == was->run_at_ms;
+           task->blocked_by == was->blocked_by && task->run_at_ms == was->run_at_ms &&
+           pawl_str_equal(task->lease_place, was->lease_place);
 }
 
 static enum pawl_code save_task(struct pawl_db *db, const struct pawl_task_row *task,
@@ -120,15 +122,16 @@ static enum pawl_code save_task(struct pawl_db *db, const struct pawl_task_row *
         pawl_int(task->log_bytes),
         pawl_int(task->payload_bytes),
         pawl_int(task->checkpoint_bytes),
-        /* TASK_SAVE only: what indexes are made of */
+        /* TASK_SAVE only: what indexes are made of, and what moves with the state */
         pawl_int(task->state),
         rank_value(task->rank),
         pawl_int_or_null(task->due_at_ms),
         pawl_int_or_null(task->finished_at_ms),
         pawl_int_or_null(task->blocked_by),
         pawl_int_or_null(task->run_at_ms),
+        pawl_text_or_null(task->lease_place),
     };
-    enum { INDEXED_COUNT = 6 };
+    enum { INDEXED_COUNT = 7 };
     size_t count = PAWL_COUNT_OF(values);
     if (is_inside(task, was)) {
         return pawl_db_change(db, PAWL_SQL_TASK_SAVE_INSIDE, values, count - INDEXED_COUNT, true,
@@ -189,7 +192,6 @@ static enum pawl_code write_worker(struct pawl_db *db, const struct pawl_entry *
         pawl_text_or_null(worker->host),
         pawl_text_or_null(worker->boot),
         pawl_int_or_null(worker->pid),
-        pawl_text_or_null(worker->place),
         pawl_int(worker->started_at_ms),
         pawl_int(worker->seen_at_ms),
         pawl_text_or_null(worker->request_id),

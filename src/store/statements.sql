@@ -97,7 +97,8 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
+       lease_place
 FROM task
 WHERE key = ?1
 LIMIT 1;
@@ -112,7 +113,8 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
+       lease_place
 FROM task
 WHERE id = ?1
 LIMIT 1;
@@ -127,7 +129,8 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
+       lease_place
 FROM task
 WHERE idempotency_key = ?1
 LIMIT 1;
@@ -141,7 +144,8 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
+       lease_place
 FROM task
 WHERE queue = ?1 AND rank IS NOT NULL
 ORDER BY rank, key
@@ -156,7 +160,8 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
+       lease_place
 FROM task
 WHERE due_at_ms <= ?1
 ORDER BY due_at_ms, key
@@ -171,7 +176,8 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
+       lease_place
 FROM task
 WHERE state = 8 AND key > ?1
 ORDER BY key
@@ -186,7 +192,8 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        started_at_ms, finished_at_ms, progress, progress_epoch, progress_event_at_ms, control,
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
-       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms
+       payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
+       lease_place
 FROM task
 WHERE run_at_ms IS NOT NULL AND key > ?1
 ORDER BY key
@@ -211,7 +218,7 @@ LIMIT 1;
 -- name: WORKER_BY_KEY
 -- worker, by its key.
 -- many:
-SELECT key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted
+SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
 FROM worker
 WHERE key = ?1
 LIMIT 1;
@@ -219,7 +226,7 @@ LIMIT 1;
 -- name: WORKER_BY_ID
 -- The unique index of worker.id.
 -- many: 1 text
-SELECT key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted
+SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
 FROM worker
 WHERE id = ?1
 LIMIT 1;
@@ -287,7 +294,7 @@ LIMIT 1;
 
 -- name: WORKERS_GONE
 -- worker_seen, in its order; task_aside for each. Not those whose work still waits for a proof (4 = RECOVERY_PENDING).
-SELECT key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted
+SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
 FROM worker
 WHERE seen_at_ms < ?1
   AND NOT EXISTS (SELECT 1
@@ -420,7 +427,7 @@ LIMIT ?1;
 -- The writes of a step. A task's row is updated only as it was read: state and epoch are named.
 
 -- name: TASK_ADD
--- many: 2 47 48 49 text, 29 double precision
+-- many: 2 47 48 49 52 text, 29 double precision
 INSERT INTO task (key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
                   lease_end_at_ms, attempt_end_at_ms, timeout_ms, max_retries, backoff, delay_ms,
                   delay_ms_max, jitter_ms, retries, recoveries, crashes_in_row, ready_at_ms,
@@ -428,14 +435,14 @@ INSERT INTO task (key, id, queue, state, priority, rank, due_at_ms, version, epo
                   progress_event_at_ms, control, control_deadline_at_ms, sequence, outcome_epoch,
                   outcome_kind, outcome_digest, dependency_policy, open_dependencies, blocked_by,
                   has_dependents, payloads, checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes,
-                  title, correlation_id, idempotency_key, body_digest, run_at_ms)
+                  title, correlation_id, idempotency_key, body_digest, run_at_ms, lease_place)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
         ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42,
-        ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51);
+        ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52);
 
 -- name: TASK_SAVE
 -- task, by its key. All that can change; writes six indexes.
--- many: 17 double precision
+-- many: 17 double precision, 39 text
 UPDATE task
 SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_end_at_ms = ?9,
     attempt_end_at_ms = ?10, retries = ?11, recoveries = ?12, crashes_in_row = ?13, ready_at_ms = ?14,
@@ -443,12 +450,13 @@ SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_
     ?19, control = ?20, control_deadline_at_ms = ?21, sequence = ?22, outcome_epoch = ?23, outcome_kind =
     ?24, outcome_digest = ?25, open_dependencies = ?26, has_dependents = ?27, payloads = ?28,
     checkpoint_count = ?29, log_bytes = ?30, payload_bytes = ?31, checkpoint_bytes = ?32, state = ?33,
-    rank = ?34, due_at_ms = ?35, finished_at_ms = ?36, blocked_by = ?37, run_at_ms = ?38
+    rank = ?34, due_at_ms = ?35, finished_at_ms = ?36, blocked_by = ?37, run_at_ms = ?38,
+    lease_place = ?39
 WHERE key = ?1 AND state = ?2 AND epoch = ?3;
 
 -- name: TASK_SAVE_INSIDE
--- task, by its key. When state, rank, due_at_ms, finished_at_ms and blocked_by stay as they are: no index
--- is touched.
+-- task, by its key. When state, rank, due_at_ms, finished_at_ms, blocked_by and lease_place stay as they are:
+-- no index is touched.
 -- many: 17 double precision
 UPDATE task
 SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_end_at_ms = ?9,
@@ -475,14 +483,13 @@ SET is_paused = ?2, lease_ms = ?3, max_retries = ?4, backoff = ?5, delay_ms = ?6
 WHERE key = ?1;
 
 -- name: WORKER_ADD
-INSERT INTO worker (key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
+INSERT INTO worker (key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
 
 -- name: WORKER_SAVE
 -- worker, by its key.
 UPDATE worker
-SET host = ?2, boot = ?3, pid = ?4, place = ?5, started_at_ms = ?6, seen_at_ms = ?7, request_id = ?8,
-    granted = ?9
+SET host = ?2, boot = ?3, pid = ?4, started_at_ms = ?5, seen_at_ms = ?6, request_id = ?7, granted = ?8
 WHERE key = ?1;
 
 -- name: WORKER_REMOVE
@@ -809,7 +816,7 @@ SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.version
        t.progress_event_at_ms, t.control, t.control_deadline_at_ms, t.sequence, t.outcome_epoch,
        t.outcome_kind, t.outcome_digest, t.dependency_policy, t.open_dependencies, t.blocked_by,
        t.has_dependents, t.payloads, t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes,
-       t.title, t.correlation_id, t.idempotency_key, t.body_digest, t.run_at_ms,
+       t.title, t.correlation_id, t.idempotency_key, t.body_digest, t.run_at_ms, t.lease_place,
        q.name, q.is_paused, w.id, b.id, b.state, z.reason
 FROM task t
 LEFT JOIN queue q ON q.key = t.queue
@@ -1326,7 +1333,7 @@ LIMIT ?2;
 
 -- name: FSCK_WORKERS
 -- worker, by its key. The columns of pawl_row_worker.
-SELECT key, id, host, boot, pid, place, started_at_ms, seen_at_ms, request_id, granted
+SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
 FROM worker
 WHERE key > ?1
 ORDER BY key
@@ -1390,7 +1397,8 @@ UPDATE task
 SET version = version + 1, rank = ?2, due_at_ms = ?3, lease_kind = ?4, owner = ?5, lease_ms = ?6,
     lease_end_at_ms = ?7, attempt_end_at_ms = ?8, ready_at_ms = ?9, control = ?10, control_deadline_at_ms = ?11,
     sequence = ?12, open_dependencies = ?13, blocked_by = ?14, has_dependents = ?15, checkpoint_count = ?16,
-    log_bytes = ?17, payload_bytes = ?18, checkpoint_bytes = ?19, run_at_ms = ?20
+    log_bytes = ?17, payload_bytes = ?18, checkpoint_bytes = ?19, run_at_ms = ?20,
+    lease_place = CASE WHEN state IN (2, 4) THEN lease_place END
 WHERE key = ?1;
 
 -- name: QUARANTINE_REMOVE

@@ -19,22 +19,12 @@ enum {
     ENVIRONMENT_BYTES_MAX = 1 << 20, /* what is looked at of one; exec itself allows some more */
     CHILDREN_BYTES_MAX = 64 * 1024,  /* of the list of our children: thousands of them */
     STAT_BYTES_MAX = 2048,           /* some fifty numbers and a short name */
+    FD_BYTES_MAX = 4096,             /* what is told of a descriptor: some lines */
 };
 
 void pawl_leftover_adopt(void)
 {
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* every Linux we run on knows it */
-}
-
-void pawl_leftover_init(struct pawl_leftover *leftover, const struct pawl_fence *fence, int lock_fd)
-{
-    struct stat lock = {0};
-    (void)fstat(lock_fd, &lock); /* it is open */
-    *leftover = (struct pawl_leftover){.lock_device = lock.st_dev, .lock_inode = lock.st_ino};
-    (void)snprintf(leftover->id_variable, sizeof leftover->id_variable, "PAWL_TASK_ID=%.*s",
-                   PAWL_STR_ARG(fence->task_id));
-    (void)snprintf(leftover->epoch_variable, sizeof leftover->epoch_variable, "PAWL_EPOCH=%" PRId64,
-                   fence->epoch);
 }
 
 /* ---- Whose a process is ---- */
@@ -103,6 +93,23 @@ static enum answer is_in_environment(pid_t pid, const struct pawl_leftover *left
     return has_no_environment(pid) == YES ? NO : UNKNOWN;
 }
 
+/* The line of /proc that tells of the lock that was taken through the open file of a descriptor:
+ * with its bytes, and the same for all who have inherited it. False if there is none. */
+static bool read_lock(pid_t pid, int fd, char line[PAWL_LEFTOVER_LOCK_BYTES_MAX + 1])
+{
+    static const char key[] = "\nlock:";
+    char path[PATH_BYTES_MAX];
+    char bytes[FD_BYTES_MAX];
+    (void)snprintf(path, sizeof path, "/proc/%ld/fdinfo/%d", (long)pid, fd);
+    line[0] = '\0';
+    if (read_file(path, bytes, sizeof bytes) <= 0) return false;
+    const char *at = strstr(bytes, key);
+    if (at == NULL) return false;
+    at += sizeof key - 1;
+    (void)snprintf(line, PAWL_LEFTOVER_LOCK_BYTES_MAX + 1, "%.*s", (int)strcspn(at, "\n"), at);
+    return true;
+}
+
 static bool holds_lock(pid_t pid, const struct pawl_leftover *leftover)
 {
     char path[PATH_BYTES_MAX];
@@ -112,12 +119,28 @@ static bool holds_lock(pid_t pid, const struct pawl_leftover *leftover)
     if (folder == NULL) return false; /* it has ended, or is not ours to look at */
     for (struct dirent *entry; !holds && (entry = readdir(folder)) != NULL;) {
         struct stat open_file;
+        char lock[PAWL_LEFTOVER_LOCK_BYTES_MAX + 1];
+        int64_t fd = 0;
         holds = fstatat(dirfd(folder), entry->d_name, &open_file, 0) == 0 &&
                 open_file.st_dev == leftover->lock_device &&
-                open_file.st_ino == leftover->lock_inode;
+                open_file.st_ino == leftover->lock_inode &&
+                pawl_int64_parse(pawl_str_of(entry->d_name), 0, INT32_MAX, &fd) &&
+                read_lock(pid, (int)fd, lock) && strcmp(lock, leftover->lock) == 0;
     }
     (void)closedir(folder);
     return holds;
+}
+
+void pawl_leftover_init(struct pawl_leftover *leftover, const struct pawl_fence *fence, int lock_fd)
+{
+    struct stat lock = {0};
+    (void)fstat(lock_fd, &lock); /* it is open */
+    *leftover = (struct pawl_leftover){.lock_device = lock.st_dev, .lock_inode = lock.st_ino};
+    (void)read_lock(getpid(), lock_fd, leftover->lock);
+    (void)snprintf(leftover->id_variable, sizeof leftover->id_variable, "PAWL_TASK_ID=%.*s",
+                   PAWL_STR_ARG(fence->task_id));
+    (void)snprintf(leftover->epoch_variable, sizeof leftover->epoch_variable, "PAWL_EPOCH=%" PRId64,
+                   fence->epoch);
 }
 
 /* ---- Our children ---- */

@@ -12,13 +12,17 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-enum { PAWL_LEFTOVERS_TOLD_MAX = 64 };
+enum {
+    PAWL_LEFTOVERS_TOLD_MAX = 64,
+    PAWL_LEFTOVER_LOCK_BYTES_MAX = 127, /* a few words, a device, an inode, two offsets */
+};
 
 struct pawl_leftover {
     char id_variable[16 + PAWL_TASK_ID_STORED_BYTES_MAX]; /* PAWL_TASK_ID=… */
     char epoch_variable[16 + 20];                         /* PAWL_EPOCH=… */
-    dev_t lock_device;
+    dev_t lock_device; /* the file that all locks are in */
     ino_t lock_inode;
+    char lock[PAWL_LEFTOVER_LOCK_BYTES_MAX + 1]; /* ours in it, as /proc shows it; empty = it does not */
     pid_t told[PAWL_LEFTOVERS_TOLD_MAX]; /* have got SIGTERM: a second one often means "at once" */
     int32_t told_count;
 };

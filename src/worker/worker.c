@@ -274,7 +274,6 @@ static void tend_beginning(struct worker *worker, struct slot *slot)
     bool is_ours = code == PAWL_OK || code == PAWL_IO; /* else another has it, or it is not known */
     struct pawl_ending ending = {.kind = is_ours ? PAWL_ENDING_RELEASE : PAWL_ENDING_NONE};
     if (slot->is_prepared) pawl_process_close(&slot->process);
-    if (slot->execution != NULL) (void)pawl_execution_has_stopped(slot->execution); /* removes it */
     pawl_execution_close(slot->execution);
     slot->execution = NULL;
     report(slot, &ending);

@@ -441,9 +441,10 @@ TEST_SQLITE("a restore is refused while the lock of an execution is held")
     CHECK_OK(back_up_to(lab, copy, false), &lab->err);
     shut(lab);
     (void)snprintf(folder, sizeof folder, "%s-locks", lab->target);
-    (void)snprintf(file, sizeof file, "%s/a.1", folder);
+    (void)snprintf(file, sizeof file, "%s/place", folder);
     CHECK_EQ(0, mkdir(folder, 0700));
-    write_file(pawl_str_of(file), "", 0);
+    static const char id[] = "01900000-0000-7000-8000-000000000001";
+    write_file(pawl_str_of(file), id, strlen(id));
     CHECK_EQ(0, symlink(file, place(lab, "locks-file").ptr));
     CHECK_EQ(0, pipe(ready));
     pid_t child = lab_fork(lab, execute, ready[1]);

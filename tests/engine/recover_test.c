@@ -248,8 +248,8 @@ TEST_EACH_STORE(
     lab_open(lab);
     struct pawl_grant grant = claim_supervised(lab, NEW());
     struct pawl_execution *execution = begin(lab, &grant.fence);
-    (void)lab_sql(lab, "UPDATE worker SET place = 'elsewhere@another boot', boot = 'another boot', "
-                       "host = 'another host'");
+    (void)lab_sql(lab, "UPDATE task SET lease_place = 'elsewhere@another boot'");
+    (void)lab_sql(lab, "UPDATE worker SET boot = 'another boot', host = 'another host'");
     int64_t just_ms = lab->store == LAB_SQLITE ? 1 : LEASE_MS / 2; /* PostgreSQL's clock goes on */
     lab_pass(lab, LEASE_MS - just_ms);
     CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, grant.fence.task_id).state);
@@ -277,54 +277,167 @@ TEST_EACH_STORE("B9 a lock in another place of the same machine is not free beca
 {
     lab_open(lab);
     struct pawl_grant grant = claim_supervised(lab, NEW());
-    (void)lab_sql(lab, "UPDATE worker SET place = 'of another user@boot-1'");
+    (void)lab_sql(lab, "UPDATE task SET lease_place = 'of another user@boot-1'");
     lab_pass(lab, LEASE_MS);
     struct pawl_task task = lab_get(lab, grant.fence.task_id);
     CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, task.state);
-    CHECK(pawl_str_has(task.recovery_note, PAWL_STR("another place of this machine")));
+    CHECK(pawl_str_has(task.recovery_note, PAWL_STR("another file of this machine")));
 }
 
-TEST_SQLITE(
-    "a place that cannot be read proves nothing, and the note says why; one of no use is made anew")
+/* The file that the locks are in. */
+static char *lock_file(struct lab *lab)
 {
-    char path[LAB_PATH_BYTES_MAX + 16];
+    static char path[LAB_PATH_BYTES_MAX + 32];
+    if (lab->store == LAB_SQLITE) {
+        (void)snprintf(path, sizeof path, "%s-locks/place", lab->target);
+    } else {
+        (void)snprintf(path, sizeof path, "%s/locks/place", lab->folder);
+    }
+    return path;
+}
+
+static void check_unknown(struct lab *lab, struct pawl_str id, const char *note)
+{
+    struct pawl_task task = lab_get(lab, id);
+    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, task.state);
+    CHECK(pawl_str_has(task.recovery_note, pawl_str_of(note)));
+}
+
+/* What somebody may do to the file while an execution has its lock in it. */
+enum harm { REMOVED, MADE_ANEW, COPIED, CUT, HARM_COUNT };
+
+static void do_harm(struct lab *lab, enum harm harm)
+{
+    char *path = lock_file(lab);
+    char moved[LAB_PATH_BYTES_MAX + 64];
+    char text[64];
+    (void)snprintf(moved, sizeof moved, "%s.moved", path);
+    if (harm == CUT) {
+        CHECK_EQ(0, truncate(path, 0)); /* as a power cut may leave it */
+        return;
+    }
+    CHECK_EQ(0, rename(path, moved));
+    if (harm == COPIED) { /* as a restored backup of the folder: the same text */
+        FILE *from = fopen(moved, "re");
+        FILE *to = fopen(path, "we");
+        CHECK(from != NULL && to != NULL);
+        size_t len = fread(text, 1, sizeof text, from);
+        CHECK(len > 0 && fwrite(text, 1, len, to) == len);
+        CHECK_EQ(0, fclose(from) + fclose(to));
+    }
+    CHECK_EQ(0, unlink(moved));
+    if (harm == MADE_ANEW) { /* by the next claim of the very worker that holds the lock */
+        struct pawl_grant next = claim_supervised(lab, NEW());
+        end(begin(lab, &next.fence));
+        check_ok(lab, pawl_task_complete(lab->pawl, next.fence.task_id, NO_TEXT,
+                                         CHANGE(.fence = &next.fence), &lab->err));
+    }
+}
+
+TEST_EACH_STORE(
+    "T-107 with the lock file removed, replaced, copied or cut a live execution is not given out "
+    "again, and its own holder still says when it has stopped")
+{
+    lab_open(lab);
+    for (int harm = 0; harm < HARM_COUNT; harm++) {
+        struct pawl_grant grant = claim_supervised(lab, NEW());
+        struct pawl_str id = grant.fence.task_id;
+        struct pawl_execution *execution = begin(lab, &grant.fence);
+        do_harm(lab, (enum harm)harm);
+        lab_pass(lab, LEASE_MS);
+        check_unknown(lab, id, harm == CUT ? "holds no id" : "one that is gone");
+        lab_pass(lab, 600 * SECOND_MS);
+        CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, id).state);
+        end(execution); /* it sees its own lock in the file that has no name any more */
+        check_ok(lab, pawl_lease_stopped(lab->pawl, &grant.fence, &lab->err));
+        CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+        check_ok(lab, pawl_task_cancel(lab->pawl, id, false, NULL, &lab->err));
+    }
+    struct pawl_grant next = claim_supervised(lab, NEW()); /* the place is whole again */
+    end(begin(lab, &next.fence));
+    lab_pass(lab, LEASE_MS);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, next.fence.task_id).state);
+}
+
+TEST_EACH_STORE(
+    "T-107 a lock that is waited for is not free because the file it was in was replaced meanwhile")
+{
+    lab_open(lab);
+    struct pawl_grant first = claim_supervised(lab, NEW());
+    struct pawl_execution *lost = begin(lab, &first.fence);
+    lab_pass(lab, LEASE_MS);
+    check_unknown(lab, first.fence.task_id, "its work goes on");
+    CHECK_EQ(0, unlink(lock_file(lab)));
+    struct pawl_grant second = claim_supervised(lab, NEW());
+    struct pawl_execution *other = begin(lab, &second.fence);
+    lab_pass(lab, LEASE_MS);
+    check_unknown(lab, second.fence.task_id, "its work goes on");
+    end(other); /* is heard: all that is waited for is looked at */
+    lab_pass(lab, 1);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, second.fence.task_id).state);
+    lab_pass(lab, 600 * SECOND_MS);
+    check_unknown(lab, first.fence.task_id, "one that is gone");
+    end(lost);
+}
+
+TEST_EACH_STORE(
+    "T-107 an execution does not begin where nobody would look for its lock: the file was replaced "
+    "since the claim, for good or for a while")
+{
+    char away[LAB_PATH_BYTES_MAX + 64];
+    struct pawl_execution *execution = NULL;
     lab_open(lab);
     struct pawl_grant grant = claim_supervised(lab, NEW());
-    (void)snprintf(path, sizeof path, "%s-locks/place", lab->target);
-    CHECK_EQ(0, truncate(path, 0)); /* as a power cut may leave it */
+    char *path = lock_file(lab);
+    (void)snprintf(away, sizeof away, "%s.away", path);
+    CHECK_EQ(0, rename(path, away));
+    CHECK_REFUSED(PAWL_IO, pawl_execution_begin(lab->pawl, &grant.fence, &execution, &lab->err));
+    CHECK(strstr(lab->err.text, "in another file") != NULL);
+    CHECK_EQ(0, rename(away, path));
+    execution = begin(lab, &grant.fence);
     lab_pass(lab, LEASE_MS);
-    struct pawl_task task = lab_get(lab, grant.fence.task_id);
-    CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, task.state);
-    CHECK(pawl_str_has(task.recovery_note, PAWL_STR("holds no id")));
-    struct pawl_grant next = claim_supervised(lab, NEW());
-    end(begin(lab, &next.fence));
+    check_unknown(lab, grant.fence.task_id, "its work goes on");
+    end(execution);
 }
 
-TEST_SQLITE("locks that nobody holds any more are swept away, those that are held stay, and stores "
-            "do not meet")
+TEST_EACH_STORE("a supervised lease that names no place waits for a person")
 {
+    lab_open(lab);
+    struct pawl_grant grant = claim_supervised(lab, NEW());
+    (void)lab_sql(lab, "UPDATE task SET lease_place = NULL");
+    lab_pass(lab, LEASE_MS);
+    check_unknown(lab, grant.fence.task_id, "resolve it");
+}
+
+TEST_SQLITE("the locks of many executions are in one file, each is its own, and stores do not meet")
+{
+    enum { MANY = 300 };
     struct pawl_locks locks = {.env = &lab->world.env,
                                .store_id = "11111111-1111-4111-8111-111111111111"};
     struct pawl_place place;
-    struct pawl_str ids[] = {PAWL_STR("held"), PAWL_STR("free"), PAWL_STR("../x y")};
-    int fds[COUNT_OF(ids)];
+    static struct pawl_held held[MANY];
+    struct pawl_held second;
+    struct pawl_str id = PAWL_STR("task");
     lab_open(lab);
     (void)snprintf(locks.db_path, sizeof locks.db_path, "%s", lab->target);
     check_ok(lab, pawl_place_open(&place, &locks, true, &lab->err));
-    for (size_t i = 0; i < COUNT_OF(ids); i++) {
-        check_ok(lab, pawl_place_take(&place, ids[i], 7, &fds[i], &lab->err));
-    }
-    for (size_t i = 1; i < COUNT_OF(ids); i++) CHECK_EQ(0, close(fds[i]));
+    for (int i = 0; i < MANY; i++)
+        check_ok(lab, pawl_place_take(&place, id, i, &held[i], &lab->err));
     CHECK(pawl_place_is_busy(&place));
-    pawl_place_sweep(&place);
-    CHECK_EQ(PAWL_FINDING_ALIVE, pawl_place_find(&place, ids[0], 7, NULL));
-    CHECK_REFUSED(PAWL_CONFLICT, pawl_place_take(&place, ids[0], 7, &fds[1], &lab->err));
+    for (int i = 0; i < MANY; i += 2) pawl_held_let_go(&held[i]);
+    for (int i = 0; i < MANY; i++) {
+        enum pawl_finding want = i % 2 == 0 ? PAWL_FINDING_STOPPED : PAWL_FINDING_ALIVE;
+        CHECK_EQ(want, pawl_place_find(&place, id, i, &lab->err));
+        CHECK_EQ(want, pawl_held_find(&held[i]));
+    }
+    CHECK_REFUSED(PAWL_CONFLICT, pawl_place_take(&place, id, 1, &second, &lab->err));
     struct pawl_locks other =
         locks; /* of another store in the same folder, with a task of that name */
     other.store_id[0] = '2';
     check_ok(lab, pawl_place_open(&place, &other, true, &lab->err));
-    check_ok(lab, pawl_place_take(&place, ids[0], 7, &fds[1], &lab->err));
-    CHECK_EQ(0, close(fds[0]) + close(fds[1]));
+    check_ok(lab, pawl_place_take(&place, id, 1, &second, &lab->err));
+    pawl_held_close(&second);
+    for (int i = 0; i < MANY; i++) pawl_held_close(&held[i]);
     CHECK(!pawl_place_is_busy(&place));
 }
 

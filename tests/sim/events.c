@@ -4,6 +4,7 @@
 #include "work.h"
 
 #include "base/error.h"
+#include "engine/place.h"
 
 #include <inttypes.h>
 
@@ -110,12 +111,10 @@ static bool by_stopped(const struct judging *j)
     return false;
 }
 
-/* Its worker's locks lie, or lay before this move, where no engine can look. */
+/* Its lock is where no engine can look any more. */
 static bool is_elsewhere(const struct judging *j)
 {
-    struct pawl_str near = work_place_near(j->sim);
-    return !pawl_str_equal(look_worker_place(j->sim->before, j->model->owner), near) ||
-           !pawl_str_equal(look_worker_place(j->sim->after, j->model->owner), near);
+    return !pawl_place_is_of_boot(j->model->lease_place, j->sim->boot_id);
 }
 
 /* A supervised lease is given back when its work is known to have stopped, and not before. */
@@ -128,9 +127,7 @@ static const char *proof_fault(struct judging *j)
     }
     if (model->stopped_epoch == model->epoch || by_stopped(j)) return NULL;
     /* across places the end of the lease is all there is */
-    return model->was_elsewhere || is_elsewhere(j)
-               ? NULL
-               : "it was given back without proof that its work has stopped";
+    return is_elsewhere(j) ? NULL : "it was given back without proof that its work has stopped";
 }
 
 static bool is_holders(const struct judging *j)
@@ -297,7 +294,8 @@ static const char *started(struct judging *j)
     if (ready_at_ms > event->at_ms) return "given out before its time";
     const char *fault = dependencies_fault(j);
     if (fault != NULL) return fault;
-    const int64_t *row = j->sim->after->tasks[look_find(j->sim->after, model->key)].at;
+    const struct look_task *after = &j->sim->after->tasks[look_find(j->sim->after, model->key)];
+    const int64_t *row = after->at;
     bool is_still = row[LOOK_state] == PAWL_TASK_RUNNING && row[LOOK_epoch] == event->epoch;
     int at = 0;
     bool is_sure;
@@ -316,6 +314,10 @@ static const char *started(struct judging *j)
         bool is_kind = row[LOOK_lease_kind] ==
                        (ask->is_supervised ? PAWL_LEASE_SUPERVISED : PAWL_LEASE_CLIENT);
         if (is_still && !is_kind) continue;
+        struct pawl_str place = {0};
+        if (ask->is_supervised) place = work_place(j->sim, &j->sim->workers[call->worker]);
+        if (is_still && !pawl_str_equal(after->lease_place, place)) continue;
+        model->lease_place = place;
         model->is_supervised = ask->is_supervised;
         model->owner = ask->worker_id;
         model->lease_ms = is_still ? row[LOOK_lease_ms] : ask->lease_ms;
@@ -516,7 +518,6 @@ static const char *fenced(struct judging *j)
     struct model *model = j->model;
     model->is_by_engine = true;
     j->is_time_up = j->event->cause == PAWL_CAUSE_TIMED_OUT;
-    model->was_elsewhere = is_elsewhere(j);
     if (!is_from(j, STATE(RUNNING))) return "fenced though it did not run";
     if (j->is_time_up && !model->is_supervised)
         return "its time is up, and it is not charged at once";

@@ -540,14 +540,6 @@ static void count_beside(struct model *model, const struct sent *sent)
     }
 }
 
-/* After a reboot the worker's place is another one, until it claims again. */
-static void watch_place(struct sim *sim, struct model *model)
-{
-    if (model->state != PAWL_TASK_RECOVERY_PENDING || model->was_elsewhere) return;
-    struct pawl_str place = look_worker_place(sim->before, model->owner);
-    model->was_elsewhere = !pawl_str_equal(place, work_place_near(sim));
-}
-
 /* Who may have changed which task. */
 static void spread_causes(struct sim *sim)
 {
@@ -557,7 +549,6 @@ static void spread_causes(struct sim *sim)
         model->events = 0;
         model->is_by_engine = false;
         model->was_blocked = false;
-        watch_place(sim, model);
         model->kinds = 0;
         model->calls = 0;
         model->lates_maybe = 0;

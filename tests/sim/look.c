@@ -46,7 +46,8 @@ static const char *const texts[S_COUNT] = {
         "outcome_kind, "
         "outcome_digest, dependency_policy, open_dependencies, blocked_by, has_dependents, "
         "payloads, "
-        "checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes, body_digest, run_at_ms FROM "
+        "checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes, body_digest, run_at_ms, "
+        "lease_place FROM "
         "task ORDER "
         "BY key",
     [S_PAYLOADS] = "SELECT key, body FROM payload ORDER BY key",
@@ -56,7 +57,7 @@ static const char *const texts[S_COUNT] = {
                  "next_retry_at_ms, cause, progress, actor, note FROM event WHERE position > ?1 "
                  "ORDER BY position",
     [S_QUEUES] = "SELECT key, name, is_paused, lease_ms FROM queue ORDER BY key",
-    [S_WORKERS] = "SELECT key, id, request_id, place FROM worker ORDER BY key",
+    [S_WORKERS] = "SELECT key, id, request_id FROM worker ORDER BY key",
     [S_CONTINUATIONS] =
         "SELECT key, kind, task, cursor FROM continuation WHERE remaining >= 0 ORDER BY key",
     [S_CONSUMERS] = "SELECT key, name, cursor FROM consumer ORDER BY key",
@@ -68,8 +69,8 @@ static const char *const texts[S_COUNT] = {
         "SELECT task, count(*), sum(bytes), sum(length(CAST(text AS BLOB))) FROM log GROUP BY task",
     [S_LATES] = "SELECT task, count(*) FROM late GROUP BY task",
     [S_VERSION] = "PRAGMA data_version",
-    [S_TASK] =
-        "SELECT state, epoch, (SELECT id FROM worker WHERE key = owner) FROM task WHERE id = ?1",
+    [S_TASK] = ("SELECT state, epoch, (SELECT id FROM worker WHERE key = owner), lease_place FROM "
+                "task WHERE id = ?1"),
 };
 
 static void fail(const struct looker *looker, const char *what)
@@ -206,14 +207,6 @@ bool look_is_rearming(const struct look *look)
     return false;
 }
 
-struct pawl_str look_worker_place(const struct look *look, struct pawl_str id)
-{
-    for (int i = 0; i < look->worker_count; i++) {
-        if (pawl_str_equal(look->workers[i].id, id)) return look->workers[i].place;
-    }
-    return (struct pawl_str){0};
-}
-
 static void read_head(struct looker *looker, struct look *look)
 {
     sqlite3_stmt *row = prepared(looker, S_HEAD);
@@ -235,6 +228,7 @@ static void read_tasks(struct looker *looker, struct look *look)
         struct look_task *task = ADD(look, tasks, task_count);
         *task = (struct look_task){0};
         for (int i = 0; i < LOOK_COLUMN_COUNT; i++) task->at[i] = sqlite3_column_int64(row, i);
+        task->lease_place = text_at(row, LOOK_COLUMN_COUNT, look->arena);
     }
 }
 
@@ -326,7 +320,7 @@ static void read_small(struct looker *looker, struct look *look)
     while (next_row(looker, S_WORKERS)) {
         struct look_worker *worker = ADD(look, workers, worker_count);
         *worker = (struct look_worker){sqlite3_column_int64(row, 0), text_at(row, 1, look->arena),
-                                       text_at(row, 2, look->arena), text_at(row, 3, look->arena)};
+                                       text_at(row, 2, look->arena)};
     }
     row = prepared(looker, S_CONTINUATIONS);
     while (next_row(looker, S_CONTINUATIONS)) {
@@ -364,8 +358,8 @@ void looker_read(struct looker *looker, struct look *look, int64_t after_positio
     run(looker, S_COMMIT);
 }
 
-bool looker_task(struct looker *looker, struct pawl_str id, struct pawl_arena *keep, int64_t *state,
-                 int64_t *epoch, struct pawl_str *owner)
+bool looker_task(struct looker *looker, struct pawl_str id, struct pawl_arena *keep,
+                 struct look_lease *lease)
 {
     bool is_there = false;
     sqlite3_stmt *row = prepared(looker, S_TASK);
@@ -374,9 +368,8 @@ bool looker_task(struct looker *looker, struct pawl_str id, struct pawl_arena *k
     }
     while (next_row(looker, S_TASK)) {
         is_there = true;
-        *state = sqlite3_column_int64(row, 0);
-        *epoch = sqlite3_column_int64(row, 1);
-        *owner = text_at(row, 2, keep);
+        *lease = (struct look_lease){sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
+                                     text_at(row, 2, keep), text_at(row, 3, keep)};
     }
     return is_there;
 }

@@ -66,6 +66,7 @@ enum look_column {
 
 struct look_task {
     int64_t at[LOOK_COLUMN_COUNT];
+    struct pawl_str lease_place;
     /* counted from the rows beside it */
     int64_t open_dependencies;
     int64_t payload_bits;
@@ -110,6 +111,14 @@ struct look_event {
     struct pawl_str note;
 };
 
+/* What a row says of who works on its task. */
+struct look_lease {
+    int64_t state;
+    int64_t epoch;
+    struct pawl_str owner;
+    struct pawl_str place;
+};
+
 struct look_queue {
     int64_t key;
     struct pawl_str name;
@@ -121,7 +130,6 @@ struct look_worker {
     int64_t key;
     struct pawl_str id;
     struct pawl_str request_id; /* of its newest claim */
-    struct pawl_str place;      /* where its locks lie */
 };
 
 struct look_continuation {
@@ -184,10 +192,10 @@ void looker_read(struct looker *looker, struct look *look, int64_t after_positio
 /* The texts of tasks with a key beyond this one: name is called for each, by key. */
 void looker_names(struct looker *looker, int64_t after_key, struct pawl_arena *keep,
                   struct look_name *names, int *count, int max);
-/* How a task stands at this moment, as whoever begins its work looks at it; owner is good until the
- * arena is reset. False if there is none. */
-bool looker_task(struct looker *looker, struct pawl_str id, struct pawl_arena *keep, int64_t *state,
-                 int64_t *epoch, struct pawl_str *owner);
+/* How a task stands at this moment, as whoever begins its work looks at it; its texts are good until
+ * the arena is reset. False if there is none. */
+bool looker_task(struct looker *looker, struct pawl_str id, struct pawl_arena *keep,
+                 struct look_lease *lease);
 /* "ok", or what SQLite finds wrong with the file. Good until the next call. */
 const char *looker_integrity(struct looker *looker, char text[200]);
 /* One number. */
@@ -199,7 +207,6 @@ const struct look_queue *look_queue(const struct look *look, int64_t key);
 /* Whether calendar times are being armed anew. */
 bool look_is_rearming(const struct look *look);
 struct pawl_str look_worker_id(const struct look *look, int64_t key);
-struct pawl_str look_worker_place(const struct look *look, struct pawl_str id);
 
 uint64_t look_hash(struct pawl_str text);
 

@@ -138,6 +138,7 @@ static void pick_work(struct chance *chance, struct swarm *swarm)
     swarm->slow_begin = rate(chance, 400, 700);
     swarm->long_command = rate(chance, 150, 200);
     swarm->far_workers = rate(chance, 250, 600);
+    swarm->lose_locks = rate(chance, 150, 20);
     swarm->net_slow = rate(chance, 400, 600);
     swarm->net_lost = rate(chance, 250, 250);
     swarm->net_twice = rate(chance, 250, 200);
@@ -258,6 +259,7 @@ static void calm_down(struct sim *sim)
     sim->plan = (struct plan){0};
     sim_tell(sim, "---- no faults any more; everybody behaves ----");
     work_calm_down(sim);
+    if (sim->lock_file > 0) world_reboot(sim); /* else some of them could never be proved to have stopped */
     world_happen(sim);
     if (!sim_holds(sim)) return;
     people_resume_queues(sim, &sim->engines[0]);

@@ -141,6 +141,7 @@ struct swarm {
     int slow_begin;     /* a worker stands still between claim, lock and look */
     int long_command;   /* it takes minutes */
     int far_workers;    /* so many of them (of 1000) hold locks in another place */
+    int lose_locks;     /* somebody removes the file of all locks, and another one is made */
     /* the way between workers and engines */
     int net_slow;
     int net_lost;
@@ -266,7 +267,7 @@ struct model {
     int64_t control_deadline_at_ms;
     bool is_supervised;    /* its lease is, or was when it was lost */
     int64_t stopped_epoch; /* a look after its fencing has found this one stopped */
-    bool was_elsewhere;    /* since its fencing: no look would have proved anything then */
+    struct pawl_str lease_place; /* where the lock of its work is */
     struct pawl_str note;  /* of its recovery */
     bool keeps_budget;     /* resumed without a new budget: retries may exceed it */
     bool has_ended_badly;  /* once at least */
@@ -365,6 +366,7 @@ struct sim {
     int64_t boot_began_ms;
     int64_t wall_shift_ms;
     int boot;
+    int lock_file; /* how often it was replaced */
     struct pawl_str boot_id;
     struct pawl_str host_id;
     bool is_calm; /* no faults any more */
@@ -461,6 +463,8 @@ void world_step(struct sim *sim, struct engine *engine);
 void world_plan_fault(struct sim *sim);
 /* Things that happen between steps: engines open again, clocks step, machines reboot. */
 void world_happen(struct sim *sim);
+/* Its locks are free, and whatever was held before is given back. */
+void world_reboot(struct sim *sim);
 /* An engine that lives and is not frozen; NULL if there is none. */
 struct engine *world_engine(struct sim *sim);
 void world_open_engine(struct sim *sim, struct engine *engine);

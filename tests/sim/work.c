@@ -72,10 +72,10 @@ static int64_t stops_at(const struct execution *x)
 /* ---- Locks --------------------------------------------------------------------------------- */
 
 static struct execution *lock_holder(const struct sim *sim, struct pawl_str task_id, int64_t epoch,
-                                     bool is_far)
+                                     struct pawl_str place)
 {
     for (struct execution *x = live_first(sim); x < end_of(sim); x++) {
-        if (is_locked(x) && x->is_far == is_far && x->fence.epoch == epoch &&
+        if (is_locked(x) && pawl_str_equal(x->place, place) && x->fence.epoch == epoch &&
             pawl_str_equal(x->fence.task_id, task_id)) {
             return x;
         }
@@ -83,9 +83,9 @@ static struct execution *lock_holder(const struct sim *sim, struct pawl_str task
     return NULL;
 }
 
-bool work_is_locked(const struct sim *sim, struct pawl_str task_id, int64_t epoch)
+bool work_is_locked(struct sim *sim, struct pawl_str task_id, int64_t epoch)
 {
-    return lock_holder(sim, task_id, epoch, false) != NULL;
+    return lock_holder(sim, task_id, epoch, work_place_near(sim)) != NULL;
 }
 
 bool work_goes_on(const struct sim *sim, int task, int64_t epoch)
@@ -125,12 +125,17 @@ bool work_forbids(const struct sim *sim, const struct call *call)
 
 struct pawl_str work_place_near(struct sim *sim)
 {
-    return sim_text(sim, "locks@%.*s", PAWL_STR_ARG(sim->boot_id));
+    return sim_text(sim, "locks-%d@%.*s", sim->lock_file, PAWL_STR_ARG(sim->boot_id));
+}
+
+static struct pawl_str place_of(struct sim *sim, bool is_far)
+{
+    return is_far ? PAWL_STR("locks@elsewhere") : work_place_near(sim);
 }
 
 struct pawl_str work_place(struct sim *sim, const struct worker *worker)
 {
-    return worker->is_far ? PAWL_STR("locks@elsewhere") : work_place_near(sim);
+    return place_of(sim, worker->is_far);
 }
 
 /* A host that watches the folder sees it, and calls its engine, which looks again. */
@@ -167,17 +172,16 @@ static int64_t pause_ms(struct sim *sim)
 
 static bool is_row_ours(struct sim *sim, const struct execution *x)
 {
-    int64_t state;
-    int64_t epoch;
-    struct pawl_str owner;
-    return looker_task(&sim->looker, x->fence.task_id, sim->arena, &state, &epoch, &owner) &&
-           state == PAWL_TASK_RUNNING && epoch == x->fence.epoch &&
-           pawl_str_equal(owner, x->fence.owner);
+    struct look_lease lease;
+    return looker_task(&sim->looker, x->fence.task_id, sim->arena, &lease) &&
+           lease.state == PAWL_TASK_RUNNING && lease.epoch == x->fence.epoch &&
+           pawl_str_equal(lease.owner, x->fence.owner) && pawl_str_equal(lease.place, x->place);
 }
 
 static void take_lock(struct sim *sim, struct execution *x)
 {
-    if (lock_holder(sim, x->fence.task_id, x->fence.epoch, x->is_far) != NULL) {
+    x->place = place_of(sim, x->is_far);
+    if (lock_holder(sim, x->fence.task_id, x->fence.epoch, x->place) != NULL) {
         be_over(sim, x, "its lock is held already: left to whoever holds it");
         return;
     }
@@ -231,7 +235,7 @@ static void look_at_row(struct sim *sim, struct execution *x)
         begin_command(sim, x);
     } else {
         x->is_lost = true;
-        be_over(sim, x, "it is not its any more: the lock is let go");
+        be_over(sim, x, "it is not its any more, or nobody would look here: the lock is let go");
     }
 }
 

@@ -31,6 +31,7 @@ struct execution {
     int worker; /* WORK_NOBODY: it has died, and its command lives on */
     int generation;
     bool is_far; /* in a place that no engine can look at */
+    struct pawl_str place; /* where its lock is, once it has one */
     enum stage stage;
     bool has_hand;      /* its worker holds the lock */
     bool has_command;   /* so does its command, or a child of it */
@@ -53,7 +54,7 @@ struct execution {
 /* ---- Locks --------------------------------------------------------------------------------- */
 
 /* Whether the lock of an execution is held in the place of the engines. */
-bool work_is_locked(const struct sim *sim, struct pawl_str task_id, int64_t epoch);
+bool work_is_locked(struct sim *sim, struct pawl_str task_id, int64_t epoch);
 /* Whether its command runs there, and nobody has overruled it. */
 bool work_goes_on(const struct sim *sim, int task, int64_t epoch);
 /* An operator has decided that the task goes on whatever runs. */

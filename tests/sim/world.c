@@ -119,11 +119,9 @@ static enum pawl_finding env_find_execution(void *self, struct pawl_str task_id,
         finding = PAWL_FINDING_UNKNOWN;
     }
     int at = model_find(sim, task_id);
-    int64_t state = -1;
-    int64_t now_epoch = -1;
-    struct pawl_str owner;
-    (void)looker_task(&sim->looker, task_id, sim->arena, &state, &now_epoch, &owner);
-    bool is_fenced = state == PAWL_TASK_RECOVERY_PENDING && now_epoch == epoch;
+    struct look_lease lease = {.state = -1};
+    (void)looker_task(&sim->looker, task_id, sim->arena, &lease);
+    bool is_fenced = lease.state == PAWL_TASK_RECOVERY_PENDING && lease.epoch == epoch;
     /* a look before the fencing is committed proves nothing: the work may begin after it */
     if (finding == PAWL_FINDING_STOPPED && is_fenced) sim->models[at].stopped_epoch = epoch;
     pawl_hasher_add_int64(&sim->hasher, finding);
@@ -324,6 +322,14 @@ static void reboot(struct sim *sim, bool is_power_cut)
              sim->boot_id.ptr);
 }
 
+/* Whoever holds a lock still holds it, where nobody finds it any more. */
+static void lose_locks(struct sim *sim)
+{
+    sim->lock_file++;
+    for (int i = 0; i < sim->swarm.engines; i++) sim->engines[i].env.place = work_place_near(sim);
+    sim_tell(sim, "the file of the locks is removed, and another one is made");
+}
+
 struct engine *world_engine(struct sim *sim)
 {
     int first = (int)chance_from(&sim->chance, 0, sim->swarm.engines - 1);
@@ -498,6 +504,12 @@ static void judge_quiet_move(struct sim *sim)
     judge_move(sim);
 }
 
+void world_reboot(struct sim *sim)
+{
+    reboot(sim, false);
+    judge_quiet_move(sim);
+}
+
 static void step_wall(struct sim *sim)
 {
     int64_t by_ms = chance_from(&sim->chance, -3600000, 3600000);
@@ -519,6 +531,7 @@ void world_happen(struct sim *sim)
         reboot(sim, sim->disk->keeps_safe && chance_of(&sim->chance, 500));
         judge_quiet_move(sim);
     }
+    if (chance_of(&sim->chance, swarm->lose_locks)) lose_locks(sim);
     if (chance_of(&sim->chance, swarm->freeze)) {
         engine->frozen_until_ms = sim->now_ms + chance_from(&sim->chance, 100, 3000);
         sim_tell(sim, "engine %d is frozen until %" PRId64, engine->number,

@@ -249,7 +249,7 @@ static void check_plans(struct postgres_side *side)
 /* Sizes and shares as in a store that has run for a while. */
 static const char fill_sql[] =
     "INSERT INTO queue SELECT i, 'q' || i, 0, 0, 0, 0, 0, 0, 0 FROM generate_series(0, 9) i;"
-    "INSERT INTO worker SELECT i, 'w' || i, '', '', 1, NULL, 1, 1, NULL, NULL FROM generate_series(1, "
+    "INSERT INTO worker SELECT i, 'w' || i, '', '', 1, 1, 1, NULL, NULL FROM generate_series(1, "
     "2000) i;"
     "INSERT INTO task (key, id, queue, state, priority, rank, due_at_ms, version, epoch, "
     "max_retries, backoff,"

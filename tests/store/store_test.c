@@ -103,6 +103,7 @@ static struct pawl_task_row full_task(void)
         .correlation_id = PAWL_STR("correlation"),
         .idempotency_key = PAWL_STR("only once"),
         .body_digest = INT64_MAX,
+        .lease_place = PAWL_STR("a place@a boot"),
     };
 }
 
@@ -126,6 +127,7 @@ static void check_same(const struct pawl_task_row *want, const struct pawl_task_
 #define SAME_TEXT(field) \
     CHECK_BYTES(want->field.ptr, want->field.len, got->field.ptr, got->field.len)
     SAME_TEXT(id), SAME_TEXT(title), SAME_TEXT(correlation_id), SAME_TEXT(idempotency_key);
+    SAME_TEXT(lease_place);
 #undef SAME_TEXT
 }
 

@@ -110,7 +110,6 @@ static struct pawl_entry *need_worker(struct pawl_step *step, const struct pawl_
                                        .host = about->host,
                                        .boot = about->boot,
                                        .pid = about->pid,
-                                       .place = about->place,
                                        .started_at_ms = step->now_ms,
                                        .seen_at_ms = step->now_ms};
     pawl_set_put(&step->set, PAWL_LOOK_WORKER, worker->key, none, 0, worker);
@@ -120,8 +119,9 @@ static struct pawl_entry *need_worker(struct pawl_step *step, const struct pawl_
 
 /* The one hand-out: owner, epoch + 1, lease end. The body must be loaded. */
 static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct pawl_worker_row *worker,
-                  int64_t lease_ms, bool is_supervised)
+                  const struct pawl_command *command)
 {
+    const struct pawl_claim *ask = command->ask.claim.ask;
     const struct pawl_task_row *before = entry->row;
     const struct pawl_queue_row *queue = pawl_queue_by_key(step, before->queue);
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
@@ -129,9 +129,10 @@ static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct
     pawl_task_move(task, PAWL_TASK_RUNNING, PAWL_BY_WORKER);
     pawl_task_withdraw(task);
     pawl_task_raise_epoch(task);
-    task->lease_kind = is_supervised ? PAWL_LEASE_SUPERVISED : PAWL_LEASE_CLIENT;
+    task->lease_kind = ask->is_supervised ? PAWL_LEASE_SUPERVISED : PAWL_LEASE_CLIENT;
+    task->lease_place = command->ask.claim.about.place;
     task->owner = worker->key;
-    task->lease_ms = lease_ms != 0                           ? lease_ms
+    task->lease_ms = ask->lease_ms != 0                      ? ask->lease_ms
                      : queue != NULL && queue->lease_ms != 0 ? queue->lease_ms
                                                              : step->lease_ms;
     task->attempt_end_at_ms = task->timeout_ms == 0 ? 0 : step->now_ms + task->timeout_ms;
@@ -151,12 +152,9 @@ static void note_grants(struct pawl_step *step, const struct pawl_command *comma
 {
     const struct pawl_worker_row *before = entry->row;
     struct pawl_str request_id = command->ask.claim.ask->request_id;
-    struct pawl_str place = command->ask.claim.about.place;
-    bool is_new_place = place.len > 0 && !pawl_str_equal(place, before->place);
     bool is_seen = step->now_ms - before->seen_at_ms < PAWL_WORKER_SEEN_EVERY_MS;
-    if (request_id.len == 0 && is_seen && !is_new_place) return;
+    if (request_id.len == 0 && is_seen) return;
     struct pawl_worker_row *worker = pawl_set_change(&step->set, entry);
-    if (is_new_place) worker->place = place;
     worker->seen_at_ms = step->now_ms;
     worker->host = command->ask.claim.about.host;
     worker->boot = command->ask.claim.about.boot;
@@ -262,7 +260,7 @@ enum pawl_code pawl_rule_start(struct pawl_step *step, struct pawl_command *comm
     if (!is_again) code = may_start(step, command, entry->row);
     if (code != PAWL_OK || step->set.is_short) return code;
     if (!is_again) {
-        grant(step, entry, worker->row, ask->lease_ms, ask->is_supervised);
+        grant(step, entry, worker->row, command);
         const struct pawl_task_row *task = entry->row;
         struct pawl_granted granted = {task->key, task->epoch};
         note_grants(step, command, worker, &granted, 1);
@@ -419,9 +417,8 @@ static enum pawl_code grant_all(struct pawl_step *step, struct pawl_command *com
     struct pawl_granted *granted = pawl_step_take(step, giving->count * sizeof *granted);
     struct pawl_entry *worker = need_worker(step, command);
     if (granted == NULL || worker == NULL) return PAWL_BUSY;
-    const struct pawl_claim *ask = command->ask.claim.ask;
     for (size_t i = 0; i < giving->count; i++) {
-        grant(step, giving->tasks[i], worker->row, ask->lease_ms, ask->is_supervised);
+        grant(step, giving->tasks[i], worker->row, command);
         const struct pawl_task_row *task = giving->tasks[i]->row;
         granted[i] = (struct pawl_granted){task->key, task->epoch};
     }

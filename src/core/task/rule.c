@@ -221,6 +221,7 @@ struct pawl_str pawl_payload_look(struct pawl_step *step, const struct pawl_task
 void pawl_lease_clear(struct pawl_step *step, struct pawl_task_row *task)
 {
     task->lease_kind = PAWL_LEASE_NONE;
+    task->lease_place = none;
     task->owner = 0;
     task->lease_ms = 0;
     task->lease_end_at_ms = 0;

@@ -56,6 +56,7 @@ struct pawl_task_row {
     int64_t version;
     int64_t epoch;
     enum pawl_lease_kind lease_kind;
+    struct pawl_str lease_place; /* supervised: where the lock of its execution is (engine/place.h) */
     int64_t owner;      /* key of a worker; 0 = none */
     int64_t lease_ms;   /* length it was granted with */
     int64_t lease_end_at_ms;
@@ -111,7 +112,6 @@ struct pawl_worker_row {
     struct pawl_str host;
     struct pawl_str boot;
     int64_t pid; /* for display only */
-    struct pawl_str place; /* where the locks of its executions are; empty = it has had none */
     int64_t started_at_ms;
     int64_t seen_at_ms; /* of its last claim that found something, or renewal; now and then */
     struct pawl_str request_id; /* of its newest claim */
