@@ -386,7 +386,14 @@ enum pawl_code pawl_engine_look_at_work(struct pawl *pawl, struct pawl_command *
     if (code == PAWL_OK && task.state == PAWL_TASK_RECOVERY_PENDING) command->ask.resolve.seen_epoch = task.epoch;
     /* RUNNING too: its lease may have ended with nobody to fence it before this very call */
     bool has_lock = code == PAWL_OK && task.is_supervised;
-    if (has_lock && pawl_proof_find(&pawl->locks, task.id, task.epoch) == PAWL_FINDING_ALIVE) {
+    enum pawl_finding finding = has_lock ? pawl_proof_find(&pawl->locks, &task) : PAWL_FINDING_STOPPED;
+    if (finding == PAWL_FINDING_UNKNOWN) {
+        code = pawl_error_set(err, PAWL_LEASE_ACTIVE,
+                              "whether the work of task %.*s goes on cannot be told: its lock is in another file of this "
+                              "machine, or one that is gone; make sure that it has stopped, and force this",
+                              PAWL_STR_ARG(task.id));
+    }
+    if (finding == PAWL_FINDING_ALIVE) {
         code = pawl_error_set(err, PAWL_LEASE_ACTIVE,
                               "the work of task %.*s goes on: its lock is held; wait for it, stop it, or force this",
                               PAWL_STR_ARG(task.id));

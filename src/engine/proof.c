@@ -130,14 +130,18 @@ static enum pawl_finding find(struct pawl_proof *proof, struct pawl_str id, int6
     return pawl_place_find(&proof->place, id, epoch, err);
 }
 
-enum pawl_finding pawl_proof_find(const struct pawl_locks *locks, struct pawl_str task_id,
-                                  int64_t epoch)
+enum pawl_finding pawl_proof_find(const struct pawl_locks *locks, const struct pawl_task *task)
 {
     const struct pawl_env *env = locks->env;
-    struct pawl_place place;
-    if (env->find_execution != NULL) return env->find_execution(env->self, task_id, epoch);
-    if (pawl_place_open(&place, locks, false, NULL) != PAWL_OK) return PAWL_FINDING_UNKNOWN;
-    return pawl_place_find(&place, task_id, epoch, NULL);
+    struct pawl_place place = {0};
+    bool is_real = env->find_execution == NULL;
+    if (!pawl_place_is_of_boot(task->lease_place, env->boot_id)) return PAWL_FINDING_STOPPED;
+    if (is_real && pawl_place_open(&place, locks, false, NULL) != PAWL_OK)
+        return PAWL_FINDING_UNKNOWN;
+    struct pawl_str own = is_real ? pawl_str_of(place.id) : env->place;
+    if (!pawl_str_equal(own, task->lease_place)) return PAWL_FINDING_UNKNOWN;
+    if (!is_real) return env->find_execution(env->self, task->id, task->epoch);
+    return pawl_place_find(&place, task->id, task->epoch, NULL);
 }
 
 /* What the looks come to; fills the note unless the work has stopped. fault: the place cannot be

@@ -24,8 +24,9 @@ struct pawl_found {
 struct pawl_proof *pawl_proof_open(const struct pawl_locks *locks);
 void pawl_proof_close(struct pawl_proof *proof); /* takes NULL */
 
-/* Looks for one, on any thread. */
-enum pawl_finding pawl_proof_find(const struct pawl_locks *locks, struct pawl_str task_id, int64_t epoch);
+/* Looks for one that has a supervised lease, or had, on any thread; unknown if its lock is in another place of this
+ * boot. Across boots and machines nothing can be seen, and nothing is held. */
+enum pawl_finding pawl_proof_find(const struct pawl_locks *locks, const struct pawl_task *task);
 
 /* After a commit: looks for all tasks of the step that want it. */
 void pawl_proof_look(struct pawl_proof *proof, struct pawl_step *step);

@@ -348,6 +348,9 @@ TEST_EACH_STORE(
         check_unknown(lab, id, harm == CUT ? "holds no id" : "one that is gone");
         lab_pass(lab, 600 * SECOND_MS);
         CHECK_EQ(PAWL_TASK_RECOVERY_PENDING, lab_get(lab, id).state);
+        CHECK_REFUSED(PAWL_LEASE_ACTIVE,
+                      pawl_task_resolve(lab->pawl, id, PAWL_TASK_QUEUED, NO_TEXT, NULL, &lab->err));
+        CHECK(strstr(lab->err.text, "cannot be told") != NULL);
         end(execution); /* it sees its own lock in the file that has no name any more */
         check_ok(lab, pawl_lease_stopped(lab->pawl, &grant.fence, &lab->err));
         CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
