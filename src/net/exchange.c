@@ -94,6 +94,18 @@ bool pawl_exchange_has_failed(const struct pawl_exchange *exchange)
     return exchange->is_answered;
 }
 
+bool pawl_exchange_has_unread(struct pawl_exchange *exchange)
+{
+    for (size_t i = 0; i < exchange->parameter_count && !exchange->is_answered; i++) {
+        if (exchange->parameters[i].is_read) continue;
+        struct pawl_error err = {0};
+        struct pawl_str name = pawl_arena_format(exchange->arena, "%.*s", PAWL_STR_ARG(exchange->parameters[i].name));
+        (void)pawl_error_set(&err, PAWL_INVALID, "%.*s: there is no such parameter here", PAWL_STR_ARG(name));
+        pawl_exchange_answer_error(exchange, &err, name.ptr);
+    }
+    return exchange->is_answered;
+}
+
 struct pawl_str pawl_exchange_variable(const struct pawl_exchange *exchange, const char *name)
 {
     struct pawl_str wanted = pawl_str_of(name);
@@ -107,11 +119,14 @@ struct pawl_str pawl_exchange_variable(const struct pawl_exchange *exchange, con
 struct pawl_str pawl_exchange_text(const struct pawl_exchange *exchange, const char *name)
 {
     struct pawl_str wanted = pawl_str_of(name);
-    for (size_t i = 0; i < exchange->parameter_count; i++) {
-        if (pawl_str_equal(exchange->parameters[i].name, wanted))
-            return exchange->parameters[i].value;
+    struct pawl_str value = {0};
+    for (size_t i = exchange->parameter_count; i > 0; i--) { /* of several the first */
+        struct pawl_parameter *parameter = &exchange->parameters[i - 1];
+        if (!pawl_str_equal(parameter->name, wanted)) continue;
+        parameter->is_read = true;
+        value = parameter->value;
     }
-    return (struct pawl_str){0};
+    return value;
 }
 
 bool pawl_exchange_bool(struct pawl_exchange *exchange, const char *name, bool fallback)
@@ -144,8 +159,9 @@ const struct pawl_str *pawl_exchange_list(struct pawl_exchange *exchange, const 
     size_t pieces = 0;
     *count = 0;
     for (size_t i = 0; i < exchange->parameter_count; i++) {
-        const struct pawl_parameter *parameter = &exchange->parameters[i];
+        struct pawl_parameter *parameter = &exchange->parameters[i];
         if (!pawl_str_equal(parameter->name, wanted)) continue;
+        parameter->is_read = true;
         pieces++;
         for (size_t c = 0; c < parameter->value.len; c++) pieces += parameter->value.ptr[c] == ',';
     }

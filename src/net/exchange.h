@@ -97,6 +97,11 @@ void pawl_exchange_close(struct pawl_exchange *exchange);
  * give the fallback; has_failed tells it. They may go on being called then. */
 bool pawl_exchange_has_failed(const struct pawl_exchange *exchange);
 
+/* Refuses a parameter that no getter has asked for: it would be a value that silently does nothing. Called after the
+ * getters; true: it has been answered, as by them. Conductor's clients send what they like: below /api nobody calls
+ * it. */
+bool pawl_exchange_has_unread(struct pawl_exchange *exchange);
+
 /* A variable of the route's pattern; one that the pattern does not have is a broken promise. */
 struct pawl_str pawl_exchange_variable(const struct pawl_exchange *exchange, const char *name);
 

@@ -102,6 +102,7 @@ void pawl_router_describe(const struct pawl_router *router, struct pawl_json_wri
 struct pawl_parameter {
     struct pawl_str name;
     struct pawl_str value;
+    bool is_read; /* somebody has asked for it */
 };
 
 /* The parameters of a query, decoded, in their order. Empty values and the literal None are as good

@@ -99,18 +99,28 @@ void pawl_show_event_json(struct pawl_json_writer *w, const struct pawl_event *e
     pawl_show_text(w, "correlation_id", event->correlation_id);
 }
 
+/* A setting of a queue as it may be given back: null where the default holds, and a plain 0 for none. */
+static void put_setting(struct pawl_json_writer *w, const char *key, int64_t value, int64_t none)
+{
+    if (value == 0) {
+        pawl_json_put_member_null(w, key);
+    } else {
+        pawl_json_put_member_int64(w, key, value == none ? 0 : value);
+    }
+}
+
 void pawl_show_queue_json(struct pawl_json_writer *w, const struct pawl_queue *queue)
 {
     pawl_json_begin_object(w);
     pawl_json_put_member_text(w, "name", queue->name);
     pawl_json_put_member_bool(w, "is_paused", queue->is_paused);
-    pawl_json_put_member_int64(w, "lease_ms", queue->lease_ms);
+    put_setting(w, "lease_ms", queue->lease_ms, 0);
     pawl_json_put_key(w, "retry");
     pawl_json_begin_object(w);
-    pawl_json_put_member_int64(w, "max_retries", queue->retry.max_retries);
+    put_setting(w, "max_retries", queue->retry.max_retries, PAWL_RETRIES_NONE);
     pawl_json_put_member_text(w, "backoff", pawl_str_of(pawl_backoff_name(queue->retry.backoff)));
-    pawl_json_put_member_int64(w, "delay_ms", queue->retry.delay_ms);
-    pawl_json_put_member_int64(w, "delay_ms_max", queue->retry.delay_ms_max);
+    put_setting(w, "delay_ms", queue->retry.delay_ms, PAWL_DELAY_NONE);
+    put_setting(w, "delay_ms_max", queue->retry.delay_ms_max, 0);
     pawl_json_put_member_int64(w, "jitter_ms", queue->retry.jitter_ms);
     pawl_json_end_object(w);
     pawl_json_put_member_int64(w, "ready", queue->ready);

@@ -28,11 +28,11 @@ set_defaults()
 {
     run queue set mail --lease 5m --max-retries 1 --retry-delay 10s --backoff fixed; exits 0; prints ''
     run queue list
-    shows '^\{"name":"mail","is_paused":false,"lease_ms":300000,"retry":\{"max_retries":1,"backoff":"fixed","delay_ms":10000,"delay_ms_max":0,"jitter_ms":0\},"ready":0,"deferred":0,"running":0,"oldest_ready_at_ms":null\}$'
+    shows '^\{"name":"mail","is_paused":false,"lease_ms":300000,"retry":\{"max_retries":1,"backoff":"fixed","delay_ms":10000,"delay_ms_max":null,"jitter_ms":0\},"ready":0,"deferred":0,"running":0,"oldest_ready_at_ms":null\}$'
     run queue set mail --retry-jitter 1s; exits 0
     run queue list; has max_retries 1; has jitter_ms 1000; has lease_ms 300000
     run queue set mail --lease 0; exits 0
-    run queue list; has lease_ms 0; has max_retries 1
+    run queue list; has lease_ms null; has max_retries 1
     run queue pause plain
     run queue list -o table; shows '^mail +- +- +1 +10s +- +fixed$' '^plain +paused +- +- +- +- +-$'
     run queue set mail; refuses 2 INVALID 'say what to set'

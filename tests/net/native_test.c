@@ -575,6 +575,21 @@ TEST_EACH_STORE("queues, events, consumers and the store can be looked at")
     CHECK_STR("fixed", text_at(&house, "retry/backoff"));
     CHECK_EQ(1, number_at(&house, "ready"));
     ask(&house, 200, "PUT /v1/queues/mail", "{\"is_paused\":false}");
+    /* what is not set is null, and so it may be put back as it was read */
+    ask(&house, 200, "PUT /v1/queues/plain", "{\"is_paused\":false}");
+    ask(&house, 200, "GET /v1/queues/plain", "");
+    CHECK_STR("null", at(&house, "lease_ms")->raw);
+    CHECK_STR("null", at(&house, "retry/max_retries")->raw);
+    CHECK_STR("null", at(&house, "retry/delay_ms")->raw);
+    ask(&house, 200, "PUT /v1/queues/plain",
+        "{\"lease_ms\":null,\"retry\":{\"max_retries\":null,\"backoff\":\"exponential\",\"delay_ms\":null,"
+        "\"delay_ms_max\":null,\"jitter_ms\":0}}");
+    ask(&house, 200, "GET /v1/queues/plain", "");
+    CHECK_STR("null", at(&house, "retry/max_retries")->raw);
+    ask(&house, 200, "PUT /v1/queues/plain", "{\"retry\":{\"max_retries\":0,\"delay_ms\":0}}");
+    ask(&house, 200, "GET /v1/queues/plain", "");
+    CHECK_EQ(0, number_at(&house, "retry/max_retries"));
+    CHECK_EQ(0, number_at(&house, "retry/delay_ms"));
     ask(&house, 200, "GET /v1/queues", "");
     bool has_mail = false;
     for (const struct pawl_json *queue = pawl_json_first(at(&house, "queues")); queue != NULL;
@@ -703,6 +718,9 @@ TEST_EACH_STORE("what is wrong with a request is told with its code, its status 
         {"POST /v1/consumers/c/acknowledge", "{\"position\":1,\"event_id\":\"x\"}", 400, "INVALID",
          "position"},
         {"GET /v1/tasks?state=LOST", "", 400, "INVALID", "state"},
+        {"GET /v1/tasks?status=RUNNING", "", 400, "INVALID", "status"},
+        {"GET /v1/events?aftr=1", "", 400, "INVALID", "aftr"},
+        {"POST /v1/tasks?queue=mail", "{}", 400, "INVALID", "queue"},
         {"GET /v1/tasks?limit=1001", "", 400, "INVALID", "limit"},
         {"GET /v1/tasks?ready=perhaps", "", 400, "INVALID", "ready"},
         {"GET /v1/tasks?cursor=x", "", 400, "INVALID", "cursor"},

@@ -35,6 +35,7 @@ void *pawl_ask_begin(struct pawl_exchange *exchange, struct pawl_native *native,
                      enum pawl_command_kind kind, void (*answer)(struct pawl_ask *ask))
 {
     pawl_assert(bytes >= sizeof(struct pawl_ask));
+    if (pawl_exchange_has_unread(exchange)) return NULL; /* all is in the body */
     struct pawl_ask *ask = pawl_arena_take(exchange->arena, bytes);
     if (ask == NULL) {
         struct pawl_error err = {0};

@@ -60,7 +60,7 @@ static struct look *begin(struct pawl_exchange *exchange,
 static void add(struct look *look, struct pawl_native *native)
 {
     struct pawl_error err = {0};
-    if (pawl_exchange_has_failed(look->exchange)) return;
+    if (pawl_exchange_has_unread(look->exchange)) return;
     if (pawl_readers_add(native->readers, &look->read, &err) == PAWL_OK) return;
     pawl_exchange_answer_error(look->exchange, &err, NULL);
 }
