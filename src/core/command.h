@@ -206,6 +206,7 @@ struct pawl_command {
 
     enum pawl_code code; /* the answer */
     struct pawl_error err;
+    int64_t taken;        /* CLAIM: tasks it has taken off its queues; not those it had before */
     bool continuing;      /* answered before all that it caused was through */
     bool is_anothers;     /* CONTINUE: it was caused elsewhere, and somebody there may wait for its count */
     bool goes_on;         /* CONTINUE: its row has more to do */

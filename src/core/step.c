@@ -139,6 +139,7 @@ enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *com
     struct pawl_step before = *step;
     command->err = (struct pawl_error){0};
     command->goes_on = false;
+    command->taken = 0;
 
     enum pawl_code code = rules[command->kind](step, command);
     bool is_short = step->set.is_short;

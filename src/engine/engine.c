@@ -55,10 +55,13 @@ static void end_request(struct pawl *pawl, struct pawl_request *request)
 {
     (void)pthread_mutex_lock(&pawl->lock);
     request->is_over = true;
-    for (struct pawl_request **at = &pawl->cancelled; *at != NULL; at = &(*at)->next_cancelled) {
-        if (*at != request) continue;
-        *at = request->next_cancelled;
-        break;
+    if (request->is_in_cancelled) {
+        struct pawl_request *next = request->next_cancelled;
+        struct pawl_request *previous = request->previous_cancelled;
+        if (next != NULL) next->previous_cancelled = previous;
+        if (previous != NULL) previous->next_cancelled = next;
+        if (pawl->cancelled == request) pawl->cancelled = next;
+        request->is_in_cancelled = false;
     }
     (void)pthread_mutex_unlock(&pawl->lock);
 }
@@ -166,14 +169,15 @@ static void let_go_on(struct pawl *pawl, int64_t now_boot_ms)
 static void take_cancelled(struct pawl *pawl, struct pawl_requests *list)
 {
     (void)pthread_mutex_lock(&pawl->lock);
-    struct pawl_request *request = pawl->cancelled;
-    pawl->cancelled = NULL;
-    (void)pthread_mutex_unlock(&pawl->lock);
-    for (; request != NULL; request = request->next_cancelled) {
+    for (struct pawl_request *request; (request = pawl->cancelled) != NULL;) {
+        pawl->cancelled = request->next_cancelled;
+        if (pawl->cancelled != NULL) pawl->cancelled->previous_cancelled = NULL;
+        request->is_in_cancelled = false;
         if (!pawl_parked_holds(request)) continue; /* it is on its way to a step, and answered after it */
         pawl_parked_remove(pawl->parked, request);
         pawl_requests_add(list, request);
     }
+    (void)pthread_mutex_unlock(&pawl->lock);
 }
 
 static void answer_waited_out(struct pawl *pawl)
@@ -302,7 +306,7 @@ static struct pawl_requests gather(struct pawl *pawl, bool may_sleep, bool *is_s
         fill(&list, &bytes, &pawl->incoming);
     }
     *is_stopping = pawl->is_stopping;
-    *sleeps = may_sleep && list.count == 0 && !pawl->is_stopping;
+    *sleeps = may_sleep && list.count == 0 && !pawl->is_stopping && pawl->cancelled == NULL;
     pawl->is_sleeping = *sleeps;
     (void)pthread_mutex_unlock(&pawl->lock);
     return list;
@@ -373,7 +377,7 @@ static void *engine_thread(void *argument)
             }
         } else if (list.count > 0 || has_own || is_worth) {
             pawl_engine_step(pawl, &list);
-        } else {
+        } else if (is_due) {
             /* a timer has fired: it may be early, or somebody else was faster; a plain read tells */
             bool is_worth_a_step;
             pawl_engine_look(pawl, &is_worth_a_step);
@@ -441,7 +445,9 @@ void pawl_engine_cancel(struct pawl *pawl, struct pawl_request *request)
     bool is_new = !request->is_over && !atomic_load(&request->is_cancelled);
     if (is_new) {
         atomic_store(&request->is_cancelled, true);
+        request->is_in_cancelled = true;
         request->next_cancelled = pawl->cancelled;
+        if (pawl->cancelled != NULL) pawl->cancelled->previous_cancelled = request;
         pawl->cancelled = request;
     }
     bool must_wake = is_new && pawl->is_sleeping;

@@ -44,7 +44,9 @@ struct pawl_request {
     const _Atomic bool *gives_up; /* and no longer once this is true; may be NULL */
     _Atomic bool is_cancelled;    /* pawl_engine_cancel; written under the handle's lock */
     bool is_over; /* answered: there is nothing to cancel; under the handle's lock */
-    struct pawl_request *next_cancelled;
+    struct pawl_request *next_cancelled; /* in the handle's list of them, under its lock */
+    struct pawl_request *previous_cancelled;
+    bool is_in_cancelled;
     int64_t asked_boot_ms;    /* when it was handed over */
     int64_t until_boot_ms;    /* parked: when it is answered empty; going on: when it is let go */
     int32_t continuations;    /* still running on its behalf */

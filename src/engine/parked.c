@@ -355,6 +355,17 @@ void pawl_parked_rouse_all(struct pawl_parked *parked)
         rouse_many(parked, line);
 }
 
+void pawl_parked_rouse_for(struct pawl_parked *parked, const struct pawl_request *request)
+{
+    size_t count;
+    const struct pawl_str *names = pawl_claim_queues(request->command.ask.claim.ask, &count);
+    for (size_t i = 0; i < count && parked->count > 0; i++) {
+        struct line like = {.name = pawl_queue_name(names[i])};
+        struct line *line = find(&parked->by_name, &like, compare_names);
+        if (line != NULL) rouse_many(parked, line);
+    }
+}
+
 bool pawl_parked_is_roused(const struct pawl_parked *parked)
 {
     return parked->roused != NULL;

@@ -45,6 +45,8 @@ bool pawl_parked_holds(const struct pawl_request *request);
 /* Rouses the queues that a step has made something ready in, and empties its notes. */
 void pawl_parked_rouse(struct pawl_parked *parked, struct pawl_step *step);
 void pawl_parked_rouse_all(struct pawl_parked *parked);
+/* The queues that a claim names: it was taken, and has taken nothing itself, so what it was taken for is still there. */
+void pawl_parked_rouse_for(struct pawl_parked *parked, const struct pawl_request *request);
 bool pawl_parked_is_roused(const struct pawl_parked *parked);
 
 /* Adds to a list those claims of roused queues that may be served, at most max. */

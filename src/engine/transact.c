@@ -341,6 +341,7 @@ static void answer_or_keep(struct pawl_transaction *t, struct pawl_request *requ
             if (is_awaited && pawl_parked_put(pawl->parked, request, &t->step.set)) return;
         }
     }
+    if (request->is_parked && request->command.taken == 0) pawl_parked_rouse_for(pawl->parked, request);
     if (request->continuations > 0) {
         request->until_boot_ms = pawl_continuing_until(pawl);
         pawl_requests_add(&pawl->going_on, request);
@@ -594,6 +595,7 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, st
         finish(&t);
     } else {
         *list = take_back(&t, code);
+        pawl_parked_rouse_all(pawl->parked); /* what was ready for whoever is not among them any more */
         /* what it has armed may be committed all the same; what others had armed was not read */
         if (code == PAWL_UNKNOWN_OUTCOME) pawl->next_due_at_ms = 0;
         if (pawl->next_due_at_ms == 0) pawl->next_due_boot_ms = pawl->env->boot_ms(pawl->env->self);

@@ -22,6 +22,8 @@ struct handed {
     struct pawl_claimed claimed;
     struct pawl_arena *keep;
     struct answers *answers;
+    struct pawl_request *cancels; /* another, when this one is answered; NULL = none */
+    struct pawl *pawl;
     bool is_answered; /* under the lock */
 };
 
@@ -29,6 +31,7 @@ static void take_answer(struct pawl_request *request)
 {
     struct handed *handed = request->on_answer_self;
     struct answers *answers = handed->answers;
+    if (handed->cancels != NULL) pawl_engine_cancel(handed->pawl, handed->cancels);
     (void)pthread_mutex_lock(&answers->lock);
     handed->is_answered = true;
     answers->count++;
@@ -52,10 +55,11 @@ static void await_this(struct handed *handed)
     (void)pthread_mutex_unlock(&handed->answers->lock);
 }
 
-static void hand_claim(struct lab *lab, struct handed *handed, struct answers *answers,
-                       int64_t wait_ms)
+static void hand_claim_that_cancels(struct lab *lab, struct handed *handed, struct answers *answers, int64_t wait_ms,
+                                    struct pawl_request *cancels)
 {
-    *handed = (struct handed){.ask = PAWL_CLAIM_INIT, .answers = answers};
+    *handed = (struct handed){
+        .ask = PAWL_CLAIM_INIT, .answers = answers, .cancels = cancels, .pawl = lab->pawl};
     CHECK_OK(pawl_arena_open(&handed->keep, 0), NULL);
     pawl_request_init(&handed->request, PAWL_COMMAND_CLAIM);
     handed->ask.worker_id = PAWL_STR("w");
@@ -66,6 +70,11 @@ static void hand_claim(struct lab *lab, struct handed *handed, struct answers *a
     handed->request.on_answer = take_answer;
     handed->request.on_answer_self = handed;
     CHECK_OK(pawl_engine_hand(lab->pawl, &handed->request, &lab->err), &lab->err);
+}
+
+static void hand_claim(struct lab *lab, struct handed *handed, struct answers *answers, int64_t wait_ms)
+{
+    hand_claim_that_cancels(lab, handed, answers, wait_ms, NULL);
 }
 
 static struct answers *new_answers(void)
@@ -135,6 +144,81 @@ TEST_EACH_STORE(
         }
         pawl_arena_close(gone.keep);
     }
+}
+
+/* What was handed over before has been seen to when this returns: the second step comes after the end of the first. */
+static void settle(struct lab *lab)
+{
+    for (int i = 0; i < 2; i++) {
+        CHECK_CODE(PAWL_NOT_FOUND, pawl_task_pause(lab->pawl, PAWL_STR("none"), NULL, &lab->err));
+    }
+}
+
+/* A world in which something happens as a step begins, which asks for chance. */
+struct meddling {
+    struct pawl_env_real real;
+    struct pawl_env env;
+    struct pawl *pawl;
+    struct pawl_request *victim;
+    _Atomic bool is_armed;
+};
+
+static uint64_t meddle(void *self)
+{
+    struct meddling *meddling = self;
+    bool is_in_step = meddling->pawl != NULL && pthread_equal(pthread_self(), meddling->pawl->thread) != 0;
+    if (is_in_step && atomic_exchange(&meddling->is_armed, false)) pawl_engine_cancel(meddling->pawl, meddling->victim);
+    return meddling->real.env.random(meddling->real.env.self);
+}
+
+TEST_EACH_STORE("a claim that is cancelled when it has been taken for a task leaves the task to the next who waits")
+{
+    struct handed gone;
+    struct handed next;
+    static struct meddling meddling;
+    struct answers *answers = new_answers();
+    lab_open_real(lab);
+    struct pawl *own = lab->pawl;
+    struct pawl_options options = lab_options(lab);
+    meddling = (struct meddling){0};
+    pawl_env_real_init(&meddling.real);
+    meddling.env = meddling.real.env;
+    meddling.env.self = &meddling;
+    meddling.env.random = meddle;
+    options.driven = false;
+    options.env = &meddling.env;
+    meddling.pawl = lab_handle(lab, &options);
+    lab->pawl = meddling.pawl;
+    hand_claim(lab, &gone, answers, WAIT_MS);
+    hand_claim(lab, &next, answers, WAIT_MS);
+    settle(lab);
+    meddling.victim = &gone.request;
+    atomic_store(&meddling.is_armed, true);
+    (void)lab_add(lab, NEW());
+    await(answers, 2);
+    CHECK_EQ(0, gone.claimed.count);
+    CHECK_EQ(1, next.claimed.count);
+    lab->pawl = own;
+    pawl_close(meddling.pawl);
+    pawl_arena_close(gone.keep);
+    pawl_arena_close(next.keep);
+}
+
+TEST_EACH_STORE("a claim that is cancelled between two steps is answered at once, without another step")
+{
+    struct handed gone;
+    struct handed brief;
+    struct answers *answers = new_answers();
+    lab_open_real(lab);
+    hand_claim(lab, &gone, answers, WAIT_MS);
+    settle(lab);
+    int64_t began_ms = lab->pawl->env->boot_ms(lab->pawl->env->self);
+    hand_claim_that_cancels(lab, &brief, answers, 20, &gone.request);
+    await(answers, 2);
+    CHECK_EQ(0, gone.claimed.count);
+    CHECK(lab->pawl->env->boot_ms(lab->pawl->env->self) - began_ms < WAIT_MS / 2);
+    pawl_arena_close(gone.keep);
+    pawl_arena_close(brief.keep);
 }
 
 TEST_EACH_STORE("a claim that has waited its time is answered empty")

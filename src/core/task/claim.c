@@ -423,6 +423,7 @@ static enum pawl_code grant_all(struct pawl_step *step, struct pawl_command *com
         granted[i] = (struct pawl_granted){task->key, task->epoch};
     }
     note_grants(step, command, worker, granted, giving->count);
+    command->taken = (int64_t)giving->count;
     return PAWL_OK;
 }
 
