@@ -17,6 +17,7 @@ const struct pawl_cli_group pawl_cli_groups[] = {
     {"queue", "Queues: pause them, set their defaults, count what waits in them"},
     {"dead", "Dead letters: tasks whose retries are spent"},
     {"worker", "Workers: run a command for each task"},
+    {"token", "Tokens: who may ask `pawl server`, and for what"},
     {NULL, NULL},
 };
 
@@ -330,6 +331,15 @@ static const struct pawl_cli_option server_options[] = {
     {.name = NULL},
 };
 
+static const struct pawl_cli_option token_create_options[] = {
+    {.name = "role",
+     .value = "ROLE",
+     .words = "viewer worker operator admin",
+     .help = "viewer looks; worker also adds and works on tasks; operator also pauses, cancels, "
+             "resolves and sets queues up; admin may all"},
+    {.name = NULL},
+};
+
 static const struct pawl_cli_option worker_run_options[] = {
     {.name = "slots", .letter = 'n', .value = "N", .help = "commands at a time, 1 to 256; else 1"},
     {.name = "queues-from",
@@ -544,6 +554,16 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "that is kept in the store; it moves by --ack and gets each event at least once. One that "
      "stays away for a week is dropped by workers and by `pawl gc` (--consumer-keep). While it "
      "follows, what comes due is done too, as by `pawl task wait`."},
+    {"token", "create", pawl_cli_token_create, "NAME", 1, 1, PAWL_CREATES_STORE,
+     "Make a token", token_create_options,
+     "Prints its key id, its key secret, and both with a dot between: the token that callers send, as "
+     "`Authorization: Bearer TOKEN` or `X-Authorization: TOKEN`. The secret is shown this once; the store keeps its "
+     "SHA-256 alone. A server knows the token within a second. From the first token on every caller needs one."},
+    {"token", "list", pawl_cli_token_list, "", 0, 0, PAWL_IS_LIST, "List tokens", NULL, NULL},
+    {"token", "revoke", pawl_cli_token_revoke, "NAME", 1, 1, 0, "Remove a token", NULL,
+     "A server refuses it within a second. With the last one revoked a server that runs refuses everybody; one that "
+     "is started anew asks for no token."},
+
     {NULL, "top", pawl_cli_top, "", 0, 0, PAWL_HAS_TIMERS, "Watch what goes on", top_options,
      "Queues, what runs under which lease, and how much was done in the last ten seconds. On a terminal it "
      "stays until q or an interrupt, and looks again whenever something was committed; elsewhere, with "

@@ -7,11 +7,12 @@
 #include "base/instant.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "net/limits.h"
 #include "engine/engine.h"
+#include "net/limits.h"
 #include "net/native/native.h"
 #include "net/readers.h"
 #include "net/service.h"
+#include "net/tokens.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -123,11 +124,14 @@ int pawl_cli_server(struct pawl_cli *cli)
 
     struct pawl_server *server = NULL;
     struct pawl_service *service = NULL;
+    struct pawl_tokens *tokens = NULL;
     struct pawl_native native = {0};
-    struct pawl_route_table tables[PAWL_NATIVE_TABLES + 1];
+    struct pawl_route_table tables[PAWL_NATIVE_TABLES + 2];
     enum pawl_code code = pawl_given_code(cli);
     if (code == PAWL_OK) code = pawl_cli_open(cli, &with);
     if (code == PAWL_OK) code = pawl_service_open(&service, cli->pawl, &cli->err);
+    if (code == PAWL_OK)
+        code = pawl_tokens_open(&tokens, &cli->pawl->store_options, &log, &cli->err);
     if (code == PAWL_OK) {
         native.pawl = cli->pawl;
         code = pawl_readers_open(&native.readers, &cli->pawl->store_options, 0, &cli->err);
@@ -135,8 +139,10 @@ int pawl_cli_server(struct pawl_cli *cli)
     if (code == PAWL_OK) {
         pawl_native_tables(&native, tables);
         tables[PAWL_NATIVE_TABLES] = pawl_service_table(service);
+        tables[PAWL_NATIVE_TABLES + 1] = pawl_tokens_table(tokens);
+        pawl_tokens_guard(tokens, &options.access);
         options.tables = tables;
-        options.table_count = PAWL_NATIVE_TABLES + 1;
+        options.table_count = PAWL_NATIVE_TABLES + 2;
         code = pawl_server_open(&server, &options, &cli->err);
     }
     if (code == PAWL_OK) {
@@ -154,6 +160,7 @@ int pawl_cli_server(struct pawl_cli *cli)
     pawl_server_close(server);
     pawl_service_close(service);
     pawl_readers_close(native.readers);
+    pawl_tokens_close(tokens);
     pawl_close(cli->pawl);
     cli->pawl = NULL;
     return code == PAWL_OK ? 0 : pawl_cli_fail(cli);

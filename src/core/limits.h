@@ -190,6 +190,10 @@ enum {
 /* Consumers that have acknowledged nothing for so long, and hold others back, are dropped. */
 #define PAWL_CONSUMER_KEEP_MS_DEFAULT (INT64_C(7) * 24 * 3600 * 1000)
 
+/* Tokens of a store. All are held in memory by each server, which walks them at each request: 1 000 are 5 us. */
+#define PAWL_TOKENS_MAX 1000
+#define PAWL_TOKEN_NAME_BYTES_MAX 64
+
 /* Tombstones: by then nobody repeats a call that long ago made the task, nor starts what depends on it. For ever
  * would be a file that grows for ever. */
 #define PAWL_TOMBSTONE_KEPT_MS (INT64_C(90) * 24 * 3600 * 1000)

@@ -79,12 +79,18 @@ static enum pawl_code find_token(const struct pawl_http_request *request, struct
     return PAWL_OK;
 }
 
+bool pawl_access_has_tokens(const struct pawl_access *access)
+{
+    if (access->find_token == NULL) return false;
+    return access->has_tokens == NULL || access->has_tokens(access->self);
+}
+
 enum pawl_code pawl_access_check(const struct pawl_access *access,
                                  const struct pawl_http_request *request, bool is_loopback,
                                  enum pawl_role needed, struct pawl_arena *keep,
                                  struct pawl_caller *caller, struct pawl_error *err)
 {
-    bool has_tokens = access->find_token != NULL;
+    bool has_tokens = pawl_access_has_tokens(access);
     struct pawl_str name = pawl_access_host_name(request->host);
     if (is_loopback && !has_tokens && !is_ours(access, name)) {
         return pawl_error_set(err, PAWL_FORBIDDEN,

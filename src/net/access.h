@@ -15,6 +15,8 @@ struct pawl_access {
      * everybody who reaches us. */
     bool (*find_token)(void *self, struct pawl_str token, struct pawl_arena *keep,
                        enum pawl_role *role, struct pawl_str *name);
+    /* Whether callers need a token by now; NULL: they do if there is find_token. Any thread. */
+    bool (*has_tokens)(void *self);
     void *self;
 };
 
@@ -33,6 +35,9 @@ enum pawl_code pawl_access_check(const struct pawl_access *access,
                                  const struct pawl_http_request *request, bool is_loopback,
                                  enum pawl_role needed, struct pawl_arena *keep,
                                  struct pawl_caller *caller, struct pawl_error *err) PAWL_MUST_USE;
+
+/* Whether callers need a token. */
+bool pawl_access_has_tokens(const struct pawl_access *access);
 
 /* Host without its port: "[::1]:80" gives "[::1]". */
 struct pawl_str pawl_access_host_name(struct pawl_str host);

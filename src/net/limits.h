@@ -60,6 +60,8 @@ enum {
 
     /* ---- Deadlines (defaults) ---- */
 
+    PAWL_NET_TOKENS_EVERY_MS = 1000, /* tokens are read anew: so long a revoked one is good still */
+
     PAWL_NET_HEADERS_MS_MAX =
         20 * 1000, /* from the first byte of a request to the last of its headers */
     PAWL_NET_BODY_MS_MAX = 60 * 1000,   /* 16 MiB at 280 KB/s */

@@ -177,12 +177,14 @@ static enum pawl_code bind_one(struct pawl_server *server, struct pawl_str addre
                                   : bind_host(listener, address, shown, err);
     if (code != PAWL_OK) return code;
     bool is_open = !listener->is_unix && !listener->is_loopback;
-    if (is_open && server->options.access.find_token == NULL && !server->options.is_insecure) {
-        return pawl_error_set(err, PAWL_INVALID,
-                              "--listen: others reach %.*s, and there are no tokens: whoever comes "
-                              "could do anything. "
-                              "Make tokens, listen on 127.0.0.1, or say --insecure",
-                              PAWL_STR_ARG(address));
+    if (is_open && !pawl_access_has_tokens(&server->options.access) &&
+        !server->options.is_insecure) {
+        return pawl_error_set(
+            err, PAWL_INVALID,
+            "--listen: others reach %.*s, and there are no tokens: whoever comes "
+            "could do anything. "
+            "Make one by `pawl token create`, listen on 127.0.0.1, or say --insecure",
+            PAWL_STR_ARG(address));
     }
     if (listen(listener->fd, PAWL_NET_BACKLOG) != 0) return listen_failed(address, err);
     return PAWL_OK;

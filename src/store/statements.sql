@@ -1404,3 +1404,20 @@ WHERE key = ?1;
 -- name: QUARANTINE_REMOVE
 -- quarantine, by its key. The row can be read again.
 DELETE FROM quarantine WHERE table_name = ?1 AND row_key = ?2;
+
+-- Tokens (token.c): beside the steps, by whoever administers the store.
+
+-- name: TOKENS
+-- token, by its names: there are PAWL_TOKENS_MAX at most.
+SELECT name, key_id, role, secret_digest, created_at_ms
+FROM token
+WHERE name > ?1
+ORDER BY name
+LIMIT ?2;
+
+-- name: TOKEN_ADD
+INSERT INTO token (name, key_id, role, secret_digest, created_at_ms) VALUES (?1, ?2, ?3, ?4, ?5);
+
+-- name: TOKEN_REMOVE
+-- token, by its name.
+DELETE FROM token WHERE name = ?1;

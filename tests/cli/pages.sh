@@ -84,7 +84,7 @@ words_are_told()
 {
     local command option words word
     enumerated >offers
-    equals 8 "$(wc -l <offers)"
+    equals 9 "$(wc -l <offers)"
     while IFS='|' read -r command option words; do
         [ "$command" != '*' ] || command=
         # shellcheck disable=SC2086 # words
@@ -118,6 +118,10 @@ words_are_taken()
     done
     run task resolve nobody --outcome wobble; refuses 2 INVALID wobble
     for word in bash zsh fish; do run completion "$word"; exits 0; done
+    for word in $(enumerated | sed -n "s/^token create|role|//p"); do
+        run token create "$word" --role "$word"; exits 0
+    done
+    run token create wobble --role wobble; refuses 2 INVALID role
     run completion csh; refuses 2 INVALID 'none of bash, zsh and fish'
 }
 test_that "each word that completion offers as a value is taken, and another one refused" words_are_taken

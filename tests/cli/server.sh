@@ -1,49 +1,6 @@
 # pawl server: its start, what it says of itself, its end. What it answers on the wire is in tests/net.
 . "$(dirname "$0")/lib.sh"
-
-# A server in the background on a free port; sets $server, $port. Its log is the file log.
-start_server() # ARGUMENT...
-{
-    local line=
-    mkfifo ready
-    "$PAWL_BIN" server --listen 127.0.0.1:0 "$@" >ready 2>log &
-    server=$!
-    read -r -t 60 line <ready || complain "no word of the server: $(cat log)"
-    [[ $line =~ ^listening\ on\ http:.*:([0-9]+) ]] || complain "no address: $line"
-    port=${BASH_REMATCH[1]}
-    rm ready
-}
-
-get() # PATH: its answer is what run printed
-{
-    ran="GET $1" status=0
-    exec 6<>"/dev/tcp/127.0.0.1/$port"
-    printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' "$1" >&6
-    tr -d '\r' <&6 >"$folder/out"
-    exec 6>&-
-}
-
-post() # PATH BODY
-{
-    ran="POST $1" status=0
-    exec 6<>"/dev/tcp/127.0.0.1/$port"
-    printf 'POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' "$1" "${#2}" "$2" >&6
-    tr -d '\r' <&6 >"$folder/out"
-    exec 6>&-
-}
-
-ends() # STATUS
-{
-    local got=0
-    wait "$server" || got=$?
-    equals "$1" "$got"
-}
-
-stop_server()
-{
-    kill -TERM "$server"
-    ends 0
-}
+. "$(dirname "$0")/served.sh"
 
 speaks()
 {

@@ -32,6 +32,8 @@ help_dead() { pages dead help-dead.txt; }
 test_that "the pages of the dead commands are as recorded" help_dead
 help_worker() { pages worker help-worker.txt; }
 test_that "the pages of the worker commands are as recorded" help_worker
+help_token() { pages token help-token.txt; }
+test_that "the pages of the token commands are as recorded" help_token
 help_events() { run help events; exits 0; golden help-events.txt; }
 test_that "the page of pawl events is as recorded" help_events
 
