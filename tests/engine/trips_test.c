@@ -85,7 +85,7 @@ TEST_EACH_STORE("a step on PostgreSQL costs a fixed number of round trips, by wh
 TEST_EACH_STORE("a claim from more queues in turn than a handle remembers finds what is there")
 {
     enum { COUNT = PAWL_ENGINE_QUEUES_KNOWN + 1 };
-    char name[16];
+    char name[32];
     struct pawl_claimed claimed;
     open_still(lab);
     for (int round = 0; round < 3; round++) {
