@@ -96,6 +96,11 @@ enum {
      * always given. */
     PAWL_CLAIM_BYTES_MAX = PAWL_BATCH_BYTES_MAX,
 
+    /* Bodies that come with the ready rows on PostgreSQL: of so many tasks, and of those that have no more. Together
+     * 256 KiB. A step that may take more asks for all by name: its one trip is for many. */
+    PAWL_READY_PAYLOADS_MAX = 64,
+    PAWL_READY_PAYLOAD_BYTES_MAX = 4096,
+
     /* What all claims of one step load together; those that find it spent have their turn in the next step. */
     PAWL_STEP_CLAIM_BYTES_MAX = 48 * 1024 * 1024,
 

@@ -86,7 +86,7 @@ static enum pawl_code back_up(const struct pawl_backup *ask, const char *from, c
     struct pawl_sqlite_copy copy = {.from = from, .to = to, .may_replace = ask->replace};
     enum pawl_code code = refuse_own(from, to, "to", err);
     if (code == PAWL_OK && pawl_file_exists(to) && !ask->replace) {
-        code = pawl_error_set(err, PAWL_CONFLICT, "to: there is a file %s already", to);
+        code = pawl_error_set(err, PAWL_CONFLICT, "to: there is a file %s already; `replace` writes over it", to);
     }
     if (code == PAWL_OK) code = check_target(to, err);
     if (code == PAWL_OK && pawl_file_exists(to)) code = pawl_file_check_writing(to, err);

@@ -181,6 +181,25 @@ static enum pawl_code on_payload(void *self, const struct pawl_db_row *row, stru
     return memory(answer->load, err);
 }
 
+/* Bodies that come along with the ready rows: the set keeps its own. */
+static enum pawl_code on_payload_ready(void *self, const struct pawl_db_row *row,
+                                       struct pawl_error *err)
+{
+    static const enum pawl_payload_kind kinds[] = {PAWL_PAYLOAD_INPUT, PAWL_PAYLOAD_GOAL,
+                                                   PAWL_PAYLOAD_METADATA};
+    struct load *load = self;
+    for (size_t i = 0; i < PAWL_COUNT_OF(kinds); i++) {
+        int32_t column = (int32_t)i + 1;
+        if (pawl_db_is_null(row, column)) continue;
+        struct pawl_str *body = pawl_arena_take(load->set->arena, sizeof *body);
+        if (body == NULL) return memory(load, err);
+        *body = pawl_row_text(row, column, load->set->arena);
+        int64_t key = pawl_db_int64(row, 0) * PAWL_PAYLOAD_KINDS_MAX + kinds[i];
+        (void)pawl_set_enter(load->set, PAWL_LOOK_PAYLOAD, key, body); /* is_full remembers */
+    }
+    return memory(load, err);
+}
+
 static enum pawl_code on_consumer(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
     struct answer *answer = self;
@@ -447,6 +466,19 @@ static struct question question_of(const struct pawl_entry *entry)
     return (struct question){0};
 }
 
+/* Where each round trip is waited for, the small bodies of ready tasks come with their rows: most are given out at once,
+ * and to ask for them when the rows are there would be another trip. Large ones are asked for by name. */
+static enum pawl_code ask_payloads(struct load *load, const struct pawl_entry *entry,
+                                   struct pawl_error *err)
+{
+    int32_t limit = limit_of(entry);
+    if (!pawl_store_is_postgres(load->store) || limit > PAWL_READY_PAYLOADS_MAX) return PAWL_OK;
+    struct pawl_value values[] = {pawl_int(entry->number), pawl_int(limit),
+                                  pawl_int(PAWL_READY_PAYLOAD_BYTES_MAX)};
+    return pawl_db_send(load->store->db, PAWL_SQL_PAYLOADS_READY, values, PAWL_COUNT_OF(values),
+                        on_payload_ready, load, err);
+}
+
 static enum pawl_code ask(struct load *load, struct answer *answer, struct pawl_error *err)
 {
     struct question question = question_of(answer->entry);
@@ -454,8 +486,10 @@ static enum pawl_code ask(struct load *load, struct answer *answer, struct pawl_
         answer->list = pawl_arena_take(load->set->arena, sizeof *answer->list);
         if (answer->list == NULL) return memory(load, err);
     }
-    return pawl_db_send(load->store->db, question.statement, question.values, question.count,
-                        question.on_row, answer, err);
+    enum pawl_code code = pawl_db_send(load->store->db, question.statement, question.values,
+                                       question.count, question.on_row, answer, err);
+    bool is_ready = answer->entry->look == PAWL_LOOK_READY && code == PAWL_OK;
+    return is_ready ? ask_payloads(load, answer->entry, err) : code;
 }
 
 static enum pawl_code give(struct load *load, struct answer *answer, struct pawl_error *err)

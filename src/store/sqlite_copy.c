@@ -176,7 +176,7 @@ enum pawl_code pawl_sqlite_copy_make(const struct pawl_sqlite_copy *ask, int64_t
     struct pawl_file_new file;
     enum pawl_code code = pawl_file_make_folder(ask->to, err);
     if (code == PAWL_OK && !ask->may_replace && pawl_file_exists(ask->to)) {
-        code = pawl_error_set(err, PAWL_CONFLICT, "there is a file %s already", ask->to);
+        code = pawl_error_set(err, PAWL_CONFLICT, "there is a file %s already; `replace` writes over it", ask->to);
     }
     if (code == PAWL_OK) code = pawl_file_new_open(&file, ask->to, err);
     if (code != PAWL_OK) return code;

@@ -241,6 +241,19 @@ FROM payload
 WHERE key = ?1
 LIMIT 1;
 
+-- name: PAYLOADS_READY postgres only
+-- task_ready, in its order; payload, by its key, for each: a join might be planned as a scan of it. Input, goal and
+-- metadata as far as they are small, which a claim gives out, in one round trip with TASKS_READY.
+SELECT key, CASE WHEN payloads & 1 <> 0 THEN (SELECT body FROM payload WHERE payload.key = ready.key * 16) END,
+       CASE WHEN payloads & 4 <> 0 THEN (SELECT body FROM payload WHERE payload.key = ready.key * 16 + 2) END,
+       CASE WHEN payloads & 8 <> 0 THEN (SELECT body FROM payload WHERE payload.key = ready.key * 16 + 3) END
+FROM (SELECT key, payloads, payload_bytes
+      FROM task
+      WHERE queue = ?1 AND rank IS NOT NULL
+      ORDER BY rank, key
+      LIMIT ?2) AS ready
+WHERE payload_bytes <= ?3;
+
 -- name: DEPENDENCIES
 -- dependency, by its key (task, number).
 SELECT task, number, on_key, on_id, is_open
