@@ -126,6 +126,7 @@ static enum pawl_code on_head(void *self, const struct pawl_db_row *row, struct 
     rows->position = pawl_db_int64(row, 0);
     rows->next_key = pawl_db_int64(row, 1);
     rows->wall_offset_ms = pawl_db_int64(row, 3);
+    rows->generation = pawl_db_int64(row, 4);
     return PAWL_OK;
 }
 
@@ -349,6 +350,7 @@ void rows_commit(struct rows *rows)
     add(&v, rows->next_key);
     add(&v, rows->now_ms);
     add(&v, rows->wall_offset_ms);
+    add(&v, rows->generation);
     change(rows, PAWL_SQL_HEAD_SAVE, &v);
     run_alone(rows, PAWL_SQL_COMMIT);
     flush(rows);

@@ -26,6 +26,7 @@ struct rows {
     int64_t next_key;
     int64_t now_ms;
     int64_t wall_offset_ms;
+    int64_t generation;
     int64_t queue;  /* key */
     int64_t worker; /* key of who claims */
     int64_t sum;   /* of all that was read: so that it is read */

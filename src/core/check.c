@@ -508,6 +508,47 @@ static enum pawl_code check_redrive(const struct pawl_redrive *ask, struct pawl_
     return code;
 }
 
+static enum pawl_code check_definition(const struct pawl_definition_new *is, struct pawl_error *err)
+{
+    size_t bytes_max = is->kind == PAWL_DEFINITION_TASK ? PAWL_QUEUE_NAME_BYTES_MAX
+                                                        : PAWL_DEFINITION_NAME_BYTES_MAX;
+    enum pawl_code code =
+        check_range("kind", is->kind, PAWL_DEFINITION_TASK, PAWL_DEFINITION_KIND_LAST, err);
+    if (code == PAWL_OK) code = pawl_check_name("name", is->name, bytes_max, err);
+    if (code == PAWL_OK) code = check_range("version", is->version, INT32_MIN, INT32_MAX, err);
+    return code;
+}
+
+/* The bodies have been read as definitions by whoever registers them, so here they are looked at no more than any
+ * JSON. */
+static enum pawl_code check_define(const struct pawl_command *command, struct pawl_arena *scratch,
+                                   struct pawl_error *err)
+{
+    size_t count = command->ask.define.count;
+    size_t bytes = 0;
+    if (count == 0) return pawl_error_set(err, PAWL_INVALID, "definitions: there are none");
+    if (count > PAWL_BATCH_MAX) {
+        return pawl_error_set(err, PAWL_TOO_LARGE, "definitions: %zu; at most %d", count, PAWL_BATCH_MAX);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct pawl_definition_new *is = &command->ask.define.items[i];
+        enum pawl_code code = check_definition(is, err);
+        if (code == PAWL_OK && is->body.len == 0) code = pawl_error_set(err, PAWL_INVALID, "body: is empty");
+        if (code == PAWL_OK) code = check_json("body", is->body, PAWL_DEFINITION_BYTES_MAX, scratch, err);
+        if (code == PAWL_OK && pawl_str_trim(is->body).ptr[0] != '{') {
+            code = pawl_error_set(err, PAWL_INVALID, "body: is no object");
+        }
+        if (code != PAWL_OK) {
+            pawl_error_prefix(err, "definitions[%zu]", i);
+            return code;
+        }
+        bytes += is->body.len;
+    }
+    if (bytes <= PAWL_BATCH_BYTES_MAX) return PAWL_OK;
+    return pawl_error_set(err, PAWL_TOO_LARGE, "definitions: %zu bytes together; at most %d", bytes,
+                          PAWL_BATCH_BYTES_MAX);
+}
+
 /* What only this kind of command carries. */
 static enum pawl_code check_own(const struct pawl_command *command, struct pawl_arena *scratch,
                                 struct pawl_error *err)
@@ -552,6 +593,10 @@ static enum pawl_code check_own(const struct pawl_command *command, struct pawl_
     case PAWL_COMMAND_ACKNOWLEDGE:
     case PAWL_COMMAND_ACKNOWLEDGE_THROUGH:
         return pawl_check_name("consumer", command->ask.acknowledge.consumer, PAWL_QUEUE_NAME_BYTES_MAX, err);
+    case PAWL_COMMAND_DEFINE:
+        return check_define(command, scratch, err);
+    case PAWL_COMMAND_UNDEFINE:
+        return check_definition(&command->ask.undefine, err);
     case PAWL_COMMAND_CREATE: /* pawl_check_create */
     case PAWL_COMMAND_QUEUE:
     case PAWL_COMMAND_PAUSE:

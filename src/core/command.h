@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "core/task/event.h"
+#include "core/workflow/registered.h"
 
 enum pawl_command_kind {
     PAWL_COMMAND_CREATE = 1,
@@ -30,6 +31,8 @@ enum pawl_command_kind {
     PAWL_COMMAND_ACKNOWLEDGE_THROUGH,
     PAWL_COMMAND_RETAIN, /* the engine's too */
     PAWL_COMMAND_COMPACT,
+    PAWL_COMMAND_DEFINE,   /* definitions are registered: all of them, or none */
+    PAWL_COMMAND_UNDEFINE, /* one is removed */
     PAWL_COMMAND_IMPORT, /* one piece of a transaction of any size, see engine/import.h */
     /* of the engine itself */
     PAWL_COMMAND_DUE,      /* number = task key */
@@ -190,6 +193,12 @@ struct pawl_command {
             int64_t at_ms;            /* and the instant in it */
         } acknowledge;
         struct pawl_retain retain;
+        struct {
+            const struct pawl_definition_new *items; /* of one version twice, the later one stays */
+            size_t count;
+            enum pawl_definition_must must;
+        } define;
+        struct pawl_definition_new undefine; /* without body */
     } ask;
 
     struct pawl_arena *keep; /* the caller's; answers are copied there at the command's own turn */

@@ -87,6 +87,8 @@ enum {
     /* Lists of tasks inside each other. Each is up to three containers of JSON, which ends at 128; people come
      * to five. */
     PAWL_DEFINITION_DEPTH_MAX = 32,
+    /* A name is part of an index entry, of routes and of lines of the log. A task's is a queue's name too. */
+    PAWL_DEFINITION_NAME_BYTES_MAX = 255,
     /* What is wrong with a definition, told at once: more than anybody mends in one go. */
     PAWL_FAULTS_KEPT = 256,
 

@@ -243,7 +243,13 @@ void pawl_set_answer(struct pawl_set *set, struct pawl_entry *entry, void *row)
 
 struct pawl_entry *pawl_set_enter(struct pawl_set *set, enum pawl_look look, int64_t number, void *row)
 {
-    struct pawl_entry *entry = entry_at(set, look, number, (struct pawl_str){0}, 0);
+    return pawl_set_enter_text(set, look, number, (struct pawl_str){0}, row);
+}
+
+struct pawl_entry *pawl_set_enter_text(struct pawl_set *set, enum pawl_look look, int64_t number,
+                                       struct pawl_str text, void *row)
+{
+    struct pawl_entry *entry = entry_at(set, look, number, text, 0);
     if (entry != NULL && !entry->is_loaded) {
         bool is_wanted = entry->is_wanted;
         pawl_set_answer(set, entry, row);

@@ -38,6 +38,8 @@ enum pawl_look {
     PAWL_LOOK_TOMBSTONE_KEY, /* text = idempotency   struct pawl_tombstone_row */
     PAWL_LOOK_EVENT_LAST,    /* number = task        int64_t, the position of its newest event */
     PAWL_LOOK_WAITING,       /* number = task, text = its id; int64_t, some task that still waits for it */
+    PAWL_LOOK_DEFINITION,    /* number = pawl_definition_number, text = name; struct pawl_definition_row */
+    PAWL_LOOK_DEFINITION_BELOW, /* the same; int64_t, the highest version below; loads the definition too */
 
     /* lists: entry->row is struct pawl_rows, never NULL once loaded; at most limit rows */
     PAWL_LOOK_READY,         /* number = queue key   int64_t task keys, in order of claims; loads the tasks */
@@ -228,6 +230,9 @@ void pawl_set_answer(struct pawl_set *set, struct pawl_entry *entry, void *row);
 /* For the store: a task, queue or worker that came along with another look: enters it unless it is there
  * already, in which case the row of the set stays (it may be newer). Returns its entry; NULL without memory. */
 struct pawl_entry *pawl_set_enter(struct pawl_set *set, enum pawl_look look, int64_t number, void *row);
+/* The same for a row whose key has a text. */
+struct pawl_entry *pawl_set_enter_text(struct pawl_set *set, enum pawl_look look, int64_t number,
+                                       struct pawl_str text, void *row);
 /* For the store: all that is changed or appended (but for events) has been written. */
 void pawl_set_saved(struct pawl_set *set);
 

@@ -31,6 +31,8 @@ static pawl_rule *const rules[] = {
     [PAWL_COMMAND_ACKNOWLEDGE_THROUGH] = pawl_rule_acknowledge_through,
     [PAWL_COMMAND_RETAIN] = pawl_rule_retain,
     [PAWL_COMMAND_COMPACT] = pawl_rule_compact,
+    [PAWL_COMMAND_DEFINE] = pawl_rule_define,
+    [PAWL_COMMAND_UNDEFINE] = pawl_rule_undefine,
     [PAWL_COMMAND_IMPORT] = pawl_rule_import,
     [PAWL_COMMAND_DUE] = pawl_rule_due,
     [PAWL_COMMAND_CONTINUE] = pawl_rule_continue,
@@ -161,6 +163,7 @@ enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *com
         step->ready.count = before.ready.count;
         step->claim_bytes_left = before.claim_bytes_left;
         step->caused.count = before.caused.count;
+        step->generation = before.generation;
         if (is_full || is_short) step->next_key = before.next_key;
     }
     if (is_short && !is_full) return PAWL_NEED;

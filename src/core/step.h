@@ -19,6 +19,8 @@ struct pawl_step {
     int64_t lease_ms;        /* default of the handle */
     int64_t consumer_keep_ms; /* of the handle: how long consumers may stay away */
     int64_t head_position;   /* of the newest committed event */
+    int64_t generation;      /* of the definitions: raised by each change of one */
+    int64_t generation_begun; /* as the step began */
     int64_t claim_bytes_left; /* what all claims of the step may still load */
     bool can_prove;          /* this engine looks for proof after the commit */
     int32_t ready_limit;     /* rows to read of each asked queue: what all claims of the step may take */

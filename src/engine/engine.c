@@ -276,6 +276,11 @@ static size_t command_bytes(const struct pawl_command *command)
     case PAWL_COMMAND_LOG:
         bytes += command->ask.line.len;
         break;
+    case PAWL_COMMAND_DEFINE:
+        for (size_t i = 0; i < command->ask.define.count; i++) {
+            bytes += 1024 + command->ask.define.items[i].body.len;
+        }
+        break;
     default:
         break;
     }

@@ -273,6 +273,7 @@ static enum pawl_code begin(struct pawl_transaction *t, struct pawl_error *err)
     t->step.random[1] = pawl->env->random(pawl->env->self);
     t->step.next_key = t->head.next_key;
     t->step.head_position = t->head.position;
+    t->step.generation = t->step.generation_begun = t->head.generation;
     t->step.lease_ms = pawl->lease_ms;
     t->step.can_prove = pawl->has_timers;
     t->step.consumer_keep_ms = pawl->consumer_keep_ms;
@@ -317,6 +318,7 @@ static enum pawl_code run_transaction(struct pawl_transaction *t, bool is_last_c
     bool has_ears = pawl->listening != NULL || pawl->log.write != NULL;
     if (code == PAWL_OK && has_ears) code = name_queues(t, err);
     t->head.next_key = t->step.next_key;
+    t->head.generation = t->step.generation;
     t->head.acknowledges = acknowledges(t);
     if (code == PAWL_OK) code = pawl_store_commit(pawl->store, &t->step.set, &t->head, err);
     if (code != PAWL_OK && code != PAWL_UNKNOWN_OUTCOME) pawl_store_rollback(pawl->store);

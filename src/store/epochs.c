@@ -49,6 +49,7 @@ enum pawl_code pawl_epochs_raise(struct pawl_store *store, struct pawl_arena *sc
         if (is_first) {
             head.position += PAWL_RESTORE_RAISE;
             head.next_key += PAWL_RESTORE_RAISE;
+            head.generation += PAWL_RESTORE_RAISE;
         }
         is_first = false;
         code = raise_slice(store, &after, err);

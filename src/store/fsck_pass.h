@@ -59,6 +59,7 @@
     X(QUARANTINE_OVER, "quarantine.over", QUARANTINE_ROW, "`pawl fsck --repair` takes it out")     \
     X(QUARANTINE_DEADLY, "quarantine.deadly", NOTHING,                                             \
       "when you know why, `pawl fsck --repair --let-out ID` gives it back to the engine")          \
+    X(DEFINITION, "definition", NOTHING, "register it anew: until then nobody finds it as it was")  \
     X(IMPORT, "import.unreadable", NOTHING,                                                        \
       "no file is known by it: look whether one has been imported twice")
 
@@ -212,6 +213,7 @@ pawl_on_row pawl_fsck_on_worker;
 pawl_on_row pawl_fsck_on_consumer;
 pawl_on_row pawl_fsck_on_acknowledgement;
 pawl_on_row pawl_fsck_on_continuation;
+pawl_on_row pawl_fsck_on_definition;
 pawl_on_row pawl_fsck_on_import;
 pawl_on_row pawl_fsck_on_quarantined;
 enum pawl_code pawl_fsck_judge_tasks(struct pawl_fsck_walk *walk, struct pawl_error *err);

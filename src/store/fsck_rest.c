@@ -97,6 +97,32 @@ enum pawl_code pawl_fsck_on_continuation(void *self, const struct pawl_db_row *r
     return pawl_fsck_row_came(walk, rest.key, 0);
 }
 
+/* FSCK_DEFINITIONS: the columns of pawl_row_definition, the bytes of the body, the generation of head */
+enum pawl_code pawl_fsck_on_definition(void *self, const struct pawl_db_row *row,
+                                       struct pawl_error *err)
+{
+    struct pawl_fsck_walk *walk = self;
+    struct pawl_fsck_pass *f = walk->f;
+    struct pawl_definition_row is;
+    (void)err;
+    const char *fault = pawl_row_definition(row, f->arena, &is);
+    int64_t body_bytes = pawl_db_int64(row, PAWL_ROW_DEFINITION_COLUMNS);
+    int64_t newest = pawl_db_int64(row, PAWL_ROW_DEFINITION_COLUMNS + 1);
+    if (fault == NULL && is.kind != PAWL_DEFINITION_WORKFLOW && is.version != 0) {
+        fault = "has a version, and is no workflow's";
+    }
+    if (fault == NULL && body_bytes == 0) fault = "is empty";
+    if (fault == NULL && is.generation > newest) {
+        fault = "is newer than any that head knows: who keeps something made of it may take the old "
+                "for the new";
+    }
+    if (fault != NULL) {
+        (void)pawl_fsck_note(f, PAWL_CHECK_DEFINITION, is.key, (struct pawl_str){0},
+                             TEXT(f, "definition %.*s: %s", PAWL_STR_ARG(is.name), fault));
+    }
+    return pawl_fsck_row_came(walk, is.key, 0);
+}
+
 /* The next page of a table whose key is text begins behind this one. A longer key than there is
  * room for can only be damage: what begins alike is passed over. */
 static void text_came(struct pawl_fsck_walk *walk, struct pawl_str key)

@@ -360,6 +360,26 @@ static enum pawl_code on_finished(void *self, const struct pawl_db_row *row, str
     return memory(answer->load, err);
 }
 
+/* A definition that cannot be read is answered as none: fsck tells of it. */
+static enum pawl_code on_registered(void *self, const struct pawl_db_row *row,
+                                    struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_set *set = answer->load->set;
+    struct pawl_definition_row *definition = pawl_arena_take(set->arena, sizeof *definition);
+    if (definition == NULL || pawl_row_definition(row, set->arena, definition) != NULL) {
+        return memory(answer->load, err);
+    }
+    if (answer->entry->look == PAWL_LOOK_DEFINITION) {
+        answer->row = definition;
+        return memory(answer->load, err);
+    }
+    int64_t number = pawl_definition_number(definition->kind, definition->version);
+    (void)pawl_set_enter_text(set, PAWL_LOOK_DEFINITION, number, definition->name, definition);
+    answer->row = &definition->version;
+    return memory(answer->load, err);
+}
+
 /* ---- Looks as statements ----------------------------------------------------------------------
  */
 
@@ -370,6 +390,17 @@ struct question {
     struct pawl_value values[3];
     size_t count;
 };
+
+/* By kind, name and version, which stand in the number and the text of a look. */
+static struct question definition_question(enum pawl_statement statement,
+                                           const struct pawl_entry *entry)
+{
+    int64_t kind;
+    int64_t version;
+    pawl_definition_number_read(entry->number, &kind, &version);
+    return (struct question){
+        statement, on_registered, false, {pawl_int(kind), pawl_text(entry->text), pawl_int(version)}, 3};
+}
 
 static int32_t limit_of(const struct pawl_entry *entry)
 {
@@ -458,6 +489,10 @@ static struct question question_of(const struct pawl_entry *entry)
         return (struct question){PAWL_SQL_EVENT_LAST, on_number, false, {number}, 1};
     case PAWL_LOOK_WAITING:
         return (struct question){PAWL_SQL_DEPENDENT_WAITING, on_number, false, {number, text}, 2};
+    case PAWL_LOOK_DEFINITION:
+        return definition_question(PAWL_SQL_DEFINITION_GET, entry);
+    case PAWL_LOOK_DEFINITION_BELOW:
+        return definition_question(PAWL_SQL_DEFINITION_BELOW, entry);
     case PAWL_LOOK_FINISHED:
         return (struct question){PAWL_SQL_FINISHED, on_finished, true, {number, after, limit}, 3};
     }

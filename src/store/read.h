@@ -44,6 +44,29 @@ enum pawl_code pawl_read_health(struct pawl_reader *reader, struct pawl_arena *k
                                 struct pawl_error *err);
 enum pawl_code pawl_read_tally(struct pawl_reader *reader, int64_t after_position, struct pawl_arena *keep,
                                struct pawl_tally *out, struct pawl_error *err);
+/* A definition, of a version or PAWL_VERSION_LATEST (tasks and event handlers: 0).
+ *
+ *   fails  PAWL_NOT_FOUND  "No such workflow definition: …" */
+enum pawl_code pawl_read_definition(struct pawl_reader *reader, enum pawl_definition_kind kind,
+                                    struct pawl_str name, int64_t version, struct pawl_arena *keep,
+                                    struct pawl_definition_row *out, struct pawl_error *err) PAWL_MUST_USE;
+
+struct pawl_definition_ask {
+    enum pawl_definition_kind kind;
+    struct pawl_str name; /* empty = all names */
+    bool is_latest;       /* of each name the highest version alone */
+    bool with_body;       /* else the rows have none */
+};
+struct pawl_definition_rows {
+    struct pawl_definition_row *rows; /* by name and version */
+    size_t count;
+};
+/* All that there are.
+ *
+ *   fails  PAWL_TOO_LARGE  they do not fit in keep */
+enum pawl_code pawl_read_definitions(struct pawl_reader *reader, const struct pawl_definition_ask *ask,
+                                     struct pawl_arena *keep, struct pawl_definition_rows *out,
+                                     struct pawl_error *err) PAWL_MUST_USE;
 /* One sentence: why the task is not being worked on (pawl_task_why). */
 enum pawl_code pawl_read_why(struct pawl_reader *reader, struct pawl_str id, struct pawl_arena *keep,
                              struct pawl_str *out, struct pawl_error *err);

@@ -305,3 +305,23 @@ const char *pawl_row_tombstone(const struct pawl_db_row *row, struct pawl_arena 
     out->state = (enum pawl_task_state)state;
     return NULL;
 }
+
+const char *pawl_row_definition(const struct pawl_db_row *row, struct pawl_arena *arena,
+                                struct pawl_definition_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_definition_row){0};
+    out->key = next_int(&reader);
+    out->kind = (enum pawl_definition_kind)next_within(
+        &reader, PAWL_DEFINITION_TASK, PAWL_DEFINITION_KIND_LAST, "kind is none that is known");
+    out->name = next_text(&reader);
+    out->version = next_within(&reader, INT32_MIN, INT32_MAX, "version is out of range");
+    out->generation = next_within(&reader, 1, INT64_MAX, "generation is out of range");
+    out->created_at_ms = next_int(&reader);
+    out->updated_at_ms = next_int(&reader);
+    out->created_by = next_text(&reader);
+    out->updated_by = next_text(&reader);
+    out->body = next_text(&reader);
+    if (out->name.len == 0 && pawl_arena_code(arena) == PAWL_OK) return "name is empty";
+    return reader.fault;
+}

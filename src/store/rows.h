@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "core/task/event.h"
+#include "core/workflow/registered.h"
 #include "store/db.h"
 
 /* key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
@@ -78,6 +79,11 @@ const char *pawl_row_late(const struct pawl_db_row *row, struct pawl_arena *aren
 enum { PAWL_ROW_TOMBSTONE_COLUMNS = 7 };
 const char *pawl_row_tombstone(const struct pawl_db_row *row, struct pawl_arena *arena,
                                struct pawl_tombstone_row *out);
+
+/* key, kind, name, version, generation, created_at_ms, updated_at_ms, created_by, updated_by, body */
+enum { PAWL_ROW_DEFINITION_COLUMNS = 10 };
+const char *pawl_row_definition(const struct pawl_db_row *row, struct pawl_arena *arena,
+                                struct pawl_definition_row *out);
 
 /* A copy in the arena; empty stays empty. */
 struct pawl_str pawl_row_text(const struct pawl_db_row *row, int32_t column,

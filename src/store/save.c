@@ -279,6 +279,33 @@ static enum pawl_code write_import(struct pawl_db *db, const struct pawl_entry *
     return pawl_db_change(db, PAWL_SQL_IMPORT_ADD, values, PAWL_COUNT_OF(values), true, err);
 }
 
+static enum pawl_code write_definition(struct pawl_db *db, const struct pawl_entry *entry,
+                                       struct pawl_error *err)
+{
+    const struct pawl_definition_row *definition = entry->row;
+    if (definition == NULL) {
+        int64_t kind;
+        int64_t version;
+        pawl_definition_number_read(entry->number, &kind, &version);
+        struct pawl_value which[] = {pawl_int(kind), pawl_text(entry->text), pawl_int(version)};
+        return pawl_db_change(db, PAWL_SQL_DEFINITION_REMOVE, which, PAWL_COUNT_OF(which), false,
+                              err);
+    }
+    struct pawl_value values[] = {
+        pawl_int(definition->key),
+        pawl_int(definition->kind),
+        pawl_text(definition->name),
+        pawl_int(definition->version),
+        pawl_int(definition->generation),
+        pawl_int(definition->created_at_ms),
+        pawl_int_or_null(definition->updated_at_ms),
+        pawl_text_or_null(definition->created_by),
+        pawl_text_or_null(definition->updated_by),
+        pawl_text(definition->body),
+    };
+    return pawl_db_change(db, PAWL_SQL_DEFINITION_PUT, values, PAWL_COUNT_OF(values), true, err);
+}
+
 static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *entry,
                                   struct pawl_error *err)
 {
@@ -298,6 +325,9 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
         return write_continuation(db, entry, err);
     case PAWL_LOOK_IMPORT:
         return write_import(db, entry, err);
+    case PAWL_LOOK_DEFINITION:
+        return write_definition(db, entry, err);
+    case PAWL_LOOK_DEFINITION_BELOW:
     case PAWL_LOOK_TASK_ID:
     case PAWL_LOOK_IDEMPOTENCY:
     case PAWL_LOOK_QUEUE_NAME:

@@ -57,14 +57,16 @@ UPDATE meta SET boot_id = ?1, clock_offset_ms = ?2 WHERE one = 1;
 -- PostgreSQL whoever has this row has the turn: so far the steps of all processes of a cluster go one after
 -- the other. Steps of many nodes at once will lock the roots they touch, and this row at their end.
 -- postgres: FOR UPDATE
-SELECT position, next_key, now_ms, wall_offset_ms
+SELECT position, next_key, now_ms, wall_offset_ms, generation
 FROM head
 WHERE one = 1
 LIMIT 1;
 
 -- name: HEAD_SAVE
 -- head, by its key.
-UPDATE head SET position = ?1, next_key = ?2, now_ms = ?3, wall_offset_ms = ?4 WHERE one = 1;
+UPDATE head
+SET position = ?1, next_key = ?2, now_ms = ?3, wall_offset_ms = ?4, generation = ?5
+WHERE one = 1;
 
 -- name: NEXT_DUE
 -- task_due and task_calendar, their first entries; continuation, any that is due; head and meta by their keys.
@@ -686,6 +688,37 @@ SELECT digest, name, at_ms, task_count FROM import WHERE digest = ?1 LIMIT 1;
 -- name: IMPORT_ADD
 INSERT INTO import (digest, name, at_ms, task_count) VALUES (?1, ?2, ?3, ?4);
 
+-- Definitions, in the columns of pawl_row_definition.
+
+-- name: DEFINITION_GET
+-- definition_name, one entry.
+SELECT key, kind, name, version, generation, created_at_ms, updated_at_ms, created_by, updated_by, body
+FROM definition
+WHERE kind = ?1 AND name = ?2 AND version = ?3
+LIMIT 1;
+
+-- name: DEFINITION_BELOW
+-- definition_name, from behind: the highest version below.
+SELECT key, kind, name, version, generation, created_at_ms, updated_at_ms, created_by, updated_by, body
+FROM definition
+WHERE kind = ?1 AND name = ?2 AND version < ?3
+ORDER BY version DESC
+LIMIT 1;
+
+-- name: DEFINITION_PUT
+-- definition_name, one entry.
+INSERT INTO definition (key, kind, name, version, generation, created_at_ms, updated_at_ms, created_by,
+                        updated_by, body)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+ON CONFLICT (kind, name, version) DO UPDATE
+SET generation = excluded.generation, created_at_ms = excluded.created_at_ms,
+    updated_at_ms = excluded.updated_at_ms, created_by = excluded.created_by,
+    updated_by = excluded.updated_by, body = excluded.body;
+
+-- name: DEFINITION_REMOVE
+-- definition_name, one entry.
+DELETE FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3;
+
 -- name: QUARANTINE_GET
 -- quarantine, by its key.
 SELECT 1
@@ -1227,7 +1260,8 @@ SELECT h.position, h.next_key,
        COALESCE((SELECT key FROM late WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
        COALESCE((SELECT key FROM consumer WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
        COALESCE((SELECT key FROM continuation WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
-       COALESCE((SELECT key FROM tombstone WHERE key > 0 ORDER BY key DESC LIMIT 1), 0)
+       COALESCE((SELECT key FROM tombstone WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM definition WHERE key > 0 ORDER BY key DESC LIMIT 1), 0)
 FROM head h
 WHERE h.one = 1
 LIMIT 1;
@@ -1396,6 +1430,15 @@ WHERE digest > ?1
 ORDER BY digest
 LIMIT ?2;
 
+-- name: FSCK_DEFINITIONS
+-- definition, by its key. The columns of pawl_row_definition, of the body its bytes; the generation of head.
+SELECT d.key, d.kind, d.name, d.version, d.generation, d.created_at_ms, d.updated_at_ms, d.created_by,
+       d.updated_by, '', BYTES(d.body), h.generation
+FROM definition d JOIN head h ON h.one = 1
+WHERE d.key > ?1
+ORDER BY d.key
+LIMIT ?2;
+
 -- name: FSCK_QUARANTINE
 -- quarantine, by its key.
 SELECT table_name, row_key, id, reason
@@ -1434,3 +1477,21 @@ INSERT INTO token (name, key_id, role, secret_digest, created_at_ms) VALUES (?1,
 -- name: TOKEN_REMOVE
 -- token, by its name.
 DELETE FROM token WHERE name = ?1;
+
+-- Lists of definitions (read_definition.c).
+
+-- name: DEFINITIONS
+-- definition_name, from behind a place. The columns of pawl_row_definition, without the body.
+SELECT key, kind, name, version, generation, created_at_ms, updated_at_ms, created_by, updated_by, ''
+FROM definition
+WHERE kind = ?1 AND name >= ?2 AND (name > ?2 OR version > ?3)
+ORDER BY name, version
+LIMIT ?4;
+
+-- name: DEFINITION_VERSIONS
+-- definition_name, of one name. The same.
+SELECT key, kind, name, version, generation, created_at_ms, updated_at_ms, created_by, updated_by, ''
+FROM definition
+WHERE kind = ?1 AND name = ?2 AND version > ?3
+ORDER BY version
+LIMIT ?4;

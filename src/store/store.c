@@ -63,6 +63,7 @@ struct start {
     int64_t next_key;
     int64_t now_ms;   /* of the last committed step */
     int64_t wall_offset_ms;
+    int64_t generation;
     int64_t clock_ms; /* PostgreSQL: the server's */
     char store_id[PAWL_UUID_BYTES_MAX + 1];
 };
@@ -91,6 +92,7 @@ static enum pawl_code take_head(void *self, const struct pawl_db_row *row, struc
     start->next_key = pawl_db_int64(row, 1);
     start->now_ms = pawl_db_int64(row, 2);
     start->wall_offset_ms = pawl_db_int64(row, 3);
+    start->generation = pawl_db_int64(row, 4);
     return PAWL_OK;
 }
 
@@ -373,6 +375,7 @@ enum pawl_code pawl_store_begin_with(struct pawl_store *store, struct pawl_set *
         .next_key = start.next_key,
         .now_ms = now_ms,
         .wall_offset_ms = armed_by_ms,
+        .generation = start.generation,
         .wall_ahead_ms = start.wall_offset_ms,
         .store_id = {store->store_id, PAWL_UUID_BYTES_MAX},
     };
@@ -452,7 +455,8 @@ enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set,
     }
     enum pawl_code code = write_events(store, events, &position, err);
     struct pawl_value values[] = {pawl_int(position), pawl_int(head->next_key),
-                                  pawl_int(head->now_ms), pawl_int(head->wall_offset_ms)};
+                                  pawl_int(head->now_ms), pawl_int(head->wall_offset_ms),
+                                  pawl_int(head->generation)};
     if (code == PAWL_OK) {
         code =
             pawl_db_change(store->db, PAWL_SQL_HEAD_SAVE, values, PAWL_COUNT_OF(values), true, err);

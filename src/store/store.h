@@ -43,6 +43,7 @@ struct pawl_head {
     int64_t next_key;
     int64_t now_ms;   /* of this step: read after the write lock is held */
     int64_t wall_offset_ms;   /* the wall clock minus now, by which calendar times are armed */
+    int64_t generation;       /* of the definitions */
     int64_t wall_ahead_ms;    /* what it is now, if that is another: whoever writes it to wall_offset_ms has to arm them
                                  anew */
     struct pawl_str store_id; /* borrowed from the store */

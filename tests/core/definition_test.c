@@ -143,7 +143,7 @@ static struct pawl_task_definition read_task(struct pawl_arena *arena, const cha
                                              struct pawl_faults *faults)
 {
     pawl_faults_init(faults, arena);
-    struct pawl_place place = {.path = no_path, .faults = faults};
+    struct pawl_fault_place place = {.path = no_path, .faults = faults};
     struct pawl_task_definition definition;
     pawl_task_definition_read(parse(arena, pawl_str_of(text)), &place, &definition);
     return definition;
@@ -738,7 +738,7 @@ TEST("a task's definition is checked in each of its ranges")
         snprintf(text, sizeof text, "{%s}", task_rows[i].members);
         struct pawl_faults faults;
         struct pawl_task_definition definition = read_task(arena, text, &faults);
-        struct pawl_place place = {.path = no_path, .faults = &faults};
+        struct pawl_fault_place place = {.path = no_path, .faults = &faults};
         pawl_task_definition_check(&definition, &lenient, &place);
         char got[512];
         join_paths(&faults, PAWL_STR(""), got, sizeof got);
@@ -852,7 +852,7 @@ static bool parses_no_brace(void *self, struct pawl_str script, struct pawl_erro
 }
 
 static void refuse_inputs(void *self, const struct pawl_definition *definition, int32_t node,
-                          const struct pawl_place *place)
+                          const struct pawl_fault_place *place)
 {
     (void)self;
     pawl_place_fault(place, PAWL_STR("inputParameters"), definition->nodes[node].input,

@@ -2,6 +2,7 @@
 #include "stores.h"
 
 #include "base/arena.h"
+#include "engine/engine.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -83,6 +84,18 @@ static const char *found(struct lab *lab)
  * beyond a gap. */
 static struct pawl_str ready, deferred, running, waiting, blocked, dead, completed, paused;
 
+static void define_one(struct lab *lab)
+{
+    static const struct pawl_definition_new item = {PAWL_DEFINITION_WORKFLOW,
+                                                    PAWL_STR_INIT("greetings"), 2,
+                                                    PAWL_STR_INIT("{\"name\":\"greetings\"}")};
+    struct pawl_request request;
+    pawl_request_init(&request, PAWL_COMMAND_DEFINE);
+    request.command.ask.define.items = &item;
+    request.command.ask.define.count = 1;
+    CHECK_OK(pawl_engine_ask(lab->pawl, &request, &lab->err), &lab->err);
+}
+
 static void fill(struct lab *lab)
 {
     struct pawl_str on_ready[] = {PAWL_STR("ready")};
@@ -121,6 +134,7 @@ static void fill(struct lab *lab)
     CHECK_OK(
         pawl_task_log(lab->pawl, running, PAWL_STR("hello"), CHANGE(.fence = &fence), &lab->err),
         &lab->err);
+    define_one(lab);
     struct pawl_events events;
     CHECK_OK(pawl_consumer_read(lab->pawl, PAWL_STR("me"), 10, 0, lab->keep, &events, &lab->err),
              &lab->err);
@@ -273,6 +287,13 @@ static const struct damage damages[] = {
     {"INSERT INTO import (digest, name, at_ms, task_count) VALUES "
      "('0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0', 'old.json', 1, 3)",
      "import.unreadable", false, NULL, NULL},
+    {"UPDATE definition SET kind = 9", "definition", false, NULL, NULL},
+    {"UPDATE definition SET name = ''", "definition", false, NULL, NULL},
+    {"UPDATE definition SET body = ''", "definition", false, NULL, NULL},
+    {"UPDATE definition SET kind = 1", "definition", false, NULL, NULL},
+    {"UPDATE definition SET generation = 0", "definition", false, NULL, NULL},
+    {"UPDATE head SET generation = 0", "definition", false, NULL, NULL},
+    {"UPDATE definition SET key = 500000", "head.next_key", true, NULL, NULL},
 };
 
 /* By name: a number that a SQLite statement leaves the same on both stores. */
@@ -325,7 +346,8 @@ static void mend(struct lab *lab, const struct damage *damage)
 static const char *const tables[] = {
     "meta",       "head",         "queue",      "worker",          "task",       "payload",
     "dependency", "event",        "consumer",   "acknowledgement", "checkpoint", "log",
-    "late",       "continuation", "quarantine", "tombstone",       "import"};
+    "late",       "continuation", "quarantine", "tombstone",       "import",
+    "definition"};
 
 /* The rows beside themselves, in the same store. */
 static void save_all(struct lab *lab)
@@ -356,7 +378,7 @@ DAMAGE_TEST("places and counts", 0, 10)
 DAMAGE_TEST("fields that a state forbids, and more counts", 10, 20)
 DAMAGE_TEST("what cannot be mended", 20, 32)
 DAMAGE_TEST("what lies beside tasks", 32, 43)
-DAMAGE_TEST("consumers, continuations, quarantine, imports", 43, 99)
+DAMAGE_TEST("consumers, continuations, quarantine, imports, definitions", 43, 99)
 
 TEST_EACH_STORE("who was never told that what it waits for has ended is told by fsck --repair")
 {

@@ -191,6 +191,10 @@ static const char *kind_name(enum pawl_command_kind kind)
         return "retain";
     case PAWL_COMMAND_COMPACT:
         return "compact";
+    case PAWL_COMMAND_DEFINE:
+        return "define";
+    case PAWL_COMMAND_UNDEFINE:
+        return "undefine";
     case PAWL_COMMAND_IMPORT:
         return "import";
     case PAWL_COMMAND_DUE:

@@ -106,7 +106,7 @@ TEST("both stores have the same indexes")
 static const char *const growing[] = {"task",       "worker", "payload",
                                       "dependency", "event",  "acknowledgement",
                                       "checkpoint", "log",    "late",
-                                      "tombstone"};
+                                      "tombstone",  "definition"};
 
 /* These look at an index from its start, and end after the first entry or at a bound that they
  * name; what they sort is what they have found. */
@@ -277,6 +277,8 @@ static const char fill_sql[] =
     "INSERT INTO acknowledgement SELECT 1, i FROM generate_series(1, 3000) i;"
     "INSERT INTO checkpoint SELECT i, i / 2, 1, 1, 1, 'x' FROM generate_series(1, 3000) i;"
     "INSERT INTO log SELECT i, i / 2, 1, 1, 1, 'x' FROM generate_series(1, 3000) i;"
+    "INSERT INTO definition SELECT i, 1 + i % 3, 'n' || i / 3, i % 3, i, 1, NULL, NULL, NULL, '{}'"
+    " FROM generate_series(1, 3000) i;"
     "INSERT INTO late SELECT i, i / 2, 1, 1, 'x', 1, 1, 'x' FROM generate_series(1, 3000) i;"
     "ANALYZE;";
 

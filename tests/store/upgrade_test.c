@@ -195,6 +195,8 @@ TEST("T-079 a store of version 1 becomes one of the newest, with what is in it")
     CHECK_TEXT(number(OLD), sql(&lab, "SELECT schema_version FROM meta"));
     CHECK_TEXT("0", sql(&lab, "SELECT count(*) FROM tombstone"));
     CHECK_TEXT("0", sql(&lab, "SELECT count(*) FROM token"));
+    CHECK_TEXT("0", sql(&lab, "SELECT count(*) FROM definition"));
+    CHECK_TEXT("0", sql(&lab, "SELECT generation FROM head"));
     /* of what is over nothing is open any more */
     CHECK_TEXT("0", sql(&lab, "SELECT is_open FROM dependency"));
     CHECK_TEXT("0", sql(&lab, "SELECT open_dependencies FROM task WHERE id = 'over'"));

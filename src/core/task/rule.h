@@ -33,6 +33,8 @@ pawl_rule pawl_rule_acknowledge_through;
 pawl_rule pawl_rule_retain;
 pawl_rule pawl_rule_compact;
 pawl_rule pawl_rule_import;
+pawl_rule pawl_rule_define;
+pawl_rule pawl_rule_undefine;
 pawl_rule pawl_rule_due;
 pawl_rule pawl_rule_continue;
 pawl_rule pawl_rule_recover;

@@ -209,9 +209,9 @@ static struct pawl_str place_path(void *self, struct pawl_arena *arena)
                              place->inside != NULL ? place->inside : "");
 }
 
-struct pawl_place pawl_node_place(struct pawl_node_place *self, struct pawl_faults *faults)
+struct pawl_fault_place pawl_node_place(struct pawl_node_place *self, struct pawl_faults *faults)
 {
-    return (struct pawl_place){.self = self, .path = place_path, .faults = faults};
+    return (struct pawl_fault_place){.self = self, .path = place_path, .faults = faults};
 }
 
 /* ---- Reading
@@ -292,7 +292,7 @@ static struct pawl_node_list *add_list(struct reader *r, enum pawl_node_list_kin
 
 /* Whether value is a list of tasks; absent or null is none, and no fault. */
 static bool is_list(const struct pawl_json *value, struct pawl_str key,
-                    const struct pawl_place *place)
+                    const struct pawl_fault_place *place)
 {
     if (value == NULL || value->kind == PAWL_JSON_NULL) return false;
     if (value->kind == PAWL_JSON_ARRAY) return true;
@@ -301,7 +301,7 @@ static bool is_list(const struct pawl_json *value, struct pawl_str key,
 }
 
 static void read_cases(struct reader *r, int32_t node, const struct pawl_json *cases,
-                       const struct pawl_place *place)
+                       const struct pawl_fault_place *place)
 {
     if (cases == NULL) return;
     struct pawl_str key = PAWL_STR("decisionCases");
@@ -324,7 +324,7 @@ static void read_cases(struct reader *r, int32_t node, const struct pawl_json *c
 }
 
 static void read_branches(struct reader *r, int32_t node, const struct pawl_json *branches,
-                          const struct pawl_place *place)
+                          const struct pawl_fault_place *place)
 {
     struct pawl_str key = PAWL_STR("forkTasks");
     if (!is_list(branches, key, place)) return;
@@ -340,7 +340,7 @@ static void read_branches(struct reader *r, int32_t node, const struct pawl_json
 /* A default or a loop without tasks is as one that is not there. */
 static void read_list(struct reader *r, int32_t node, enum pawl_node_list_kind kind,
                       const struct pawl_json *value, struct pawl_str key,
-                      const struct pawl_place *place)
+                      const struct pawl_fault_place *place)
 {
     if (!is_list(value, key, place) || value->child_count == 0) return;
     (void)add_list(r, kind, node, value); /* its failure is in r */
@@ -360,7 +360,7 @@ static void take_identity(struct pawl_sub_workflow *sub, const struct pawl_json 
 static void read_sub_workflow(struct reader *r, int32_t node, const struct pawl_json *value)
 {
     struct pawl_node_place self = {.definition = r->definition, .node = node};
-    struct pawl_place place = pawl_node_place(&self, r->faults);
+    struct pawl_fault_place place = pawl_node_place(&self, r->faults);
     if (value->kind != PAWL_JSON_OBJECT) {
         pawl_place_fault(&place, PAWL_STR("subWorkflowParam"), value->raw,
                          PAWL_STR("must be an object"));
@@ -380,7 +380,7 @@ static void read_sub_workflow(struct reader *r, int32_t node, const struct pawl_
 static void read_task_definition(struct reader *r, int32_t node, const struct pawl_json *value)
 {
     struct pawl_node_place self = {.definition = r->definition, .node = node};
-    struct pawl_place place = pawl_node_place(&self, r->faults);
+    struct pawl_fault_place place = pawl_node_place(&self, r->faults);
     if (value->kind != PAWL_JSON_OBJECT) {
         pawl_place_fault(&place, PAWL_STR("taskDefinition"), value->raw,
                          PAWL_STR("must be an object"));
@@ -417,7 +417,7 @@ static int32_t read_node(struct reader *r, int32_t list, int32_t at, const struc
     d->lists[list].last = node;
 
     struct pawl_node_place self = {.definition = d, .node = node};
-    struct pawl_place place = pawl_node_place(&self, r->faults);
+    struct pawl_fault_place place = pawl_node_place(&self, r->faults);
     if (value->kind != PAWL_JSON_OBJECT) {
         pawl_fields_init(node_fields, n);
         pawl_place_fault(&place, PAWL_STR(""), value->raw, PAWL_STR("must be an object"));
@@ -523,7 +523,7 @@ enum pawl_code pawl_definition_read(const struct pawl_json *object, struct pawl_
     if (d == NULL) return pawl_error_set(err, pawl_arena_code(arena), "no room for the definition");
     struct reader r = {.definition = d, .arena = arena, .faults = faults, .err = err};
     struct pawl_node_place self = {.definition = d, .node = PAWL_NOWHERE};
-    struct pawl_place place = pawl_node_place(&self, faults);
+    struct pawl_fault_place place = pawl_node_place(&self, faults);
     pawl_fields_read(definition_fields, object, d, &place, NULL, NULL);
     if (d->failure_workflow.len == 0) d->failure_workflow = (struct pawl_str){0};
     d->bytes = object->raw.len;

@@ -205,6 +205,6 @@ struct pawl_node_place {
     const char *inside;
     int32_t node; /* PAWL_NOWHERE: the definition itself */
 };
-struct pawl_place pawl_node_place(struct pawl_node_place *self, struct pawl_faults *faults);
+struct pawl_fault_place pawl_node_place(struct pawl_node_place *self, struct pawl_faults *faults);
 
 #endif

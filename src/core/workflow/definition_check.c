@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/instant.h"
 #include "core/limits.h"
+#include "core/workflow/expression.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -18,7 +19,7 @@ struct check {
     struct pawl_arena *scratch;
     struct pawl_faults *faults;
     struct pawl_node_place at;
-    struct pawl_place place;
+    struct pawl_fault_place place;
     const struct pawl_node *node;
     const struct pawl_json *input; /* of the node, one level; NULL until asked for */
     bool needs;
@@ -35,7 +36,7 @@ static bool is_blank(struct pawl_str text)
 }
 
 /* The JSON of a number, as the wrong value of a fault. */
-static struct pawl_str number_text(const struct pawl_place *place, int64_t number)
+static struct pawl_str number_text(const struct pawl_fault_place *place, int64_t number)
 {
     return pawl_arena_format(place->faults->arena, "%" PRId64, number);
 }
@@ -58,7 +59,7 @@ static bool is_plain(struct pawl_str name)
 /* The queue of a task is "domain:type", so no name has the colon; nor a semicolon, which Conductor
  * means by it. */
 static void check_name(struct pawl_str name, const struct pawl_definition_rules *rules,
-                       const struct pawl_place *place)
+                       const struct pawl_fault_place *place)
 {
     struct pawl_str field = PAWL_STR("name");
     struct pawl_json_writer w;
@@ -76,7 +77,7 @@ static void check_name(struct pawl_str name, const struct pawl_definition_rules 
 }
 
 static void check_owner(struct pawl_str owner_email, const struct pawl_definition_rules *rules,
-                        const struct pawl_place *place)
+                        const struct pawl_fault_place *place)
 {
     if (!rules->needs_owner_email || !is_blank(owner_email)) return;
     pawl_place_fault(place, PAWL_STR("ownerEmail"), (struct pawl_str){0},
@@ -86,7 +87,7 @@ static void check_owner(struct pawl_str owner_email, const struct pawl_definitio
 /* ---- Definitions of tasks
  * -------------------------------------------------------------------------------------- */
 
-static void check_min(const struct pawl_place *place, struct pawl_str field, int64_t number,
+static void check_min(const struct pawl_fault_place *place, struct pawl_str field, int64_t number,
                       int64_t min)
 {
     if (number == PAWL_NOT_GIVEN || number >= min) return;
@@ -96,7 +97,7 @@ static void check_min(const struct pawl_place *place, struct pawl_str field, int
 
 void pawl_task_definition_check(const struct pawl_task_definition *d,
                                 const struct pawl_definition_rules *rules,
-                                const struct pawl_place *place)
+                                const struct pawl_fault_place *place)
 {
     check_name(d->name, rules, place);
     check_owner(d->owner_email, rules, place);
@@ -634,4 +635,21 @@ enum pawl_lookup pawl_definition_check(const struct pawl_definition *definition,
     if (definition->node_count == 0) FAULT(&c, "tasks", "must not be empty");
     for (int32_t i = 0; i < definition->node_count; i++) check_node(&c, i);
     return c.needs ? PAWL_LOOKUP_NEED : PAWL_LOOKUP_FOUND;
+}
+
+static bool has_task(void *self, struct pawl_str reference)
+{
+    return pawl_definition_find(self, reference) != PAWL_NOWHERE;
+}
+
+void pawl_definition_check_inputs(void *self, const struct pawl_definition *definition, int32_t node,
+                                  const struct pawl_fault_place *place)
+{
+    const struct pawl_names names = {.self = (void *)(uintptr_t)definition, .has_task = has_task};
+    struct pawl_error err = {0};
+    struct pawl_str input = definition->nodes[node].input;
+    if (input.len == 0) return;
+    if (pawl_template_check(input, &names, self, &err) != PAWL_INVALID) return; /* the arena tells */
+    pawl_place_fault(place, PAWL_STR("inputParameters"), (struct pawl_str){0},
+                     pawl_arena_format(place->faults->arena, "cannot be: %s", err.text));
 }

@@ -36,7 +36,7 @@ struct pawl_definition_rules {
     bool (*script_parses)(void *self, struct pawl_str script, struct pawl_error *why);
     /* The expressions in the input of a node of the first list. */
     void (*inputs)(void *self, const struct pawl_definition *definition, int32_t node,
-                   const struct pawl_place *place);
+                   const struct pawl_fault_place *place);
 };
 
 /*   scratch  is given back; not the arena of the faults
@@ -47,9 +47,15 @@ enum pawl_lookup pawl_definition_check(const struct pawl_definition *definition,
                                        struct pawl_arena *scratch,
                                        struct pawl_faults *faults) PAWL_MUST_USE;
 
+/* A hook for `inputs`: expressions are well formed, and name tasks of the definition.
+ *
+ *   self  struct pawl_arena, for scratch */
+void pawl_definition_check_inputs(void *self, const struct pawl_definition *definition, int32_t node,
+                                  const struct pawl_fault_place *place);
+
 /* The same for the definition of a task. */
 void pawl_task_definition_check(const struct pawl_task_definition *definition,
                                 const struct pawl_definition_rules *rules,
-                                const struct pawl_place *place);
+                                const struct pawl_fault_place *place);
 
 #endif

@@ -8,7 +8,7 @@
  * ----------------------------------------------------------------------------------------------------
  */
 
-static void add(const struct pawl_place *place, bool is_warning, struct pawl_str field,
+static void add(const struct pawl_fault_place *place, bool is_warning, struct pawl_str field,
                 struct pawl_str value, struct pawl_str message)
 {
     struct pawl_fault *fault = pawl_fault_add(place->faults, is_warning);
@@ -23,13 +23,13 @@ static void add(const struct pawl_place *place, bool is_warning, struct pawl_str
     if (is_scalar) fault->value = value;
 }
 
-void pawl_place_fault(const struct pawl_place *place, struct pawl_str field, struct pawl_str value,
+void pawl_place_fault(const struct pawl_fault_place *place, struct pawl_str field, struct pawl_str value,
                       struct pawl_str message)
 {
     add(place, false, field, value, message);
 }
 
-void pawl_place_warning(const struct pawl_place *place, struct pawl_str field,
+void pawl_place_warning(const struct pawl_fault_place *place, struct pawl_str field,
                         struct pawl_str value, struct pawl_str message)
 {
     add(place, true, field, value, message);
@@ -274,7 +274,7 @@ static const struct pawl_field *find(struct pawl_fields fields, struct pawl_str 
 }
 
 void pawl_fields_read(struct pawl_fields fields, const struct pawl_json *object, void *out,
-                      const struct pawl_place *place,
+                      const struct pawl_fault_place *place,
                       void (*other)(void *self, struct pawl_str key, const struct pawl_json *value),
                       void *self)
 {

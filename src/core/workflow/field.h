@@ -48,7 +48,7 @@ struct pawl_fields {
 };
 
 /* Where faults are found: told by whoever knows what lies around the object. */
-struct pawl_place {
+struct pawl_fault_place {
     void *self;
     /* The path of the object, with a '.' behind it unless it is empty; in the arena. Asked for only
      * when there is a fault. */
@@ -59,9 +59,9 @@ struct pawl_place {
 /* Adds what is wrong with a field of the object at place. The message goes on from the field's
  * name: "must be a number". An empty field is the object itself. value may be empty, and is shown
  * if it is a scalar. */
-void pawl_place_fault(const struct pawl_place *place, struct pawl_str field, struct pawl_str value,
+void pawl_place_fault(const struct pawl_fault_place *place, struct pawl_str field, struct pawl_str value,
                       struct pawl_str message);
-void pawl_place_warning(const struct pawl_place *place, struct pawl_str field,
+void pawl_place_warning(const struct pawl_fault_place *place, struct pawl_str field,
                         struct pawl_str value, struct pawl_str message);
 
 /* Gives each member its default. */
@@ -72,7 +72,7 @@ void pawl_fields_init(struct pawl_fields fields, void *object);
  *
  *   other  may be NULL; is called for the members that the table does not have */
 void pawl_fields_read(struct pawl_fields fields, const struct pawl_json *object, void *out,
-                      const struct pawl_place *place,
+                      const struct pawl_fault_place *place,
                       void (*other)(void *self, struct pawl_str key, const struct pawl_json *value),
                       void *self);
 

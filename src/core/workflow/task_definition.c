@@ -73,7 +73,7 @@ void pawl_task_definition_init(struct pawl_task_definition *definition, struct p
     definition->name = name;
 }
 
-void pawl_task_definition_read(const struct pawl_json *object, const struct pawl_place *place,
+void pawl_task_definition_read(const struct pawl_json *object, const struct pawl_fault_place *place,
                                struct pawl_task_definition *out)
 {
     pawl_fields_read(fields, object, out, place, NULL, NULL);

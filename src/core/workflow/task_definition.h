@@ -59,7 +59,7 @@ void pawl_task_definition_init(struct pawl_task_definition *definition, struct p
 
 /* From an object. What cannot be read is a fault, and keeps its default; see pawl_fields_read for
  * what is borrowed. */
-void pawl_task_definition_read(const struct pawl_json *object, const struct pawl_place *place,
+void pawl_task_definition_read(const struct pawl_json *object, const struct pawl_fault_place *place,
                                struct pawl_task_definition *out);
 
 /* As an object. */
