@@ -400,6 +400,9 @@ struct pawl_grant {
     int64_t lease_ms;          /* of this grant */
     int64_t lease_end_at_ms;   /* by the store's clock */
     int64_t timeout_ms;
+    int64_t created_at_ms;
+    int64_t started_at_ms;     /* of this attempt: a task that was released goes on with it */
+    struct pawl_str correlation_id; /* empty = none of its own */
 };
 
 struct pawl_claim {

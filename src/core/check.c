@@ -519,6 +519,40 @@ static enum pawl_code check_definition(const struct pawl_definition_new *is, str
     return code;
 }
 
+static enum pawl_code check_logs(const struct pawl_update *update, struct pawl_error *err)
+{
+    if (update->log_count > PAWL_BATCH_MAX) {
+        return pawl_error_set(err, PAWL_TOO_LARGE, "logs: %zu lines; at most %d", update->log_count,
+                              PAWL_BATCH_MAX);
+    }
+    for (size_t i = 0; i < update->log_count; i++) {
+        enum pawl_code code = check_text("log", update->logs[i], PAWL_LOG_LINE_BYTES_MAX, err);
+        if (code == PAWL_OK) continue;
+        pawl_error_prefix(err, "logs[%zu]", i);
+        return code;
+    }
+    return PAWL_OK;
+}
+
+static enum pawl_code check_update(const struct pawl_update *update, struct pawl_arena *scratch,
+                                   struct pawl_error *err)
+{
+    enum pawl_code code = PAWL_OK;
+    if (!update->extends_lease) {
+        code = check_range("status", update->status, PAWL_UPDATE_IN_PROGRESS, PAWL_UPDATE_CANCELED, err);
+    }
+    if (code == PAWL_OK) code = check_json("output", update->output, PAWL_PAYLOAD_BYTES_MAX, scratch, err);
+    if (code == PAWL_OK) code = check_text("reason", update->reason, PAWL_ERROR_BYTES_MAX, err);
+    if (code == PAWL_OK) {
+        code = check_range("callback_after_ms", update->callback_after_ms, 0, PAWL_DELAY_MS_MAX, err);
+    }
+    if (code == PAWL_OK && update->worker_id.len > 0) {
+        code = pawl_check_name("worker_id", update->worker_id, PAWL_WORKER_ID_BYTES_MAX, err);
+    }
+    if (code == PAWL_OK) code = check_range("epoch", update->epoch, 0, INT64_MAX, err);
+    return code == PAWL_OK ? check_logs(update, err) : code;
+}
+
 /* The bodies have been read as definitions by whoever registers them, so here they are looked at no more than any
  * JSON. */
 static enum pawl_code check_define(const struct pawl_command *command, struct pawl_arena *scratch,
@@ -576,6 +610,8 @@ static enum pawl_code check_own(const struct pawl_command *command, struct pawl_
         return check_json("result", command->ask.result, PAWL_PAYLOAD_BYTES_MAX, scratch, err);
     case PAWL_COMMAND_FAIL:
         return check_failure(&command->ask.failure, err);
+    case PAWL_COMMAND_UPDATE:
+        return check_update(command->ask.update, scratch, err);
     case PAWL_COMMAND_RELEASE:
         if (!command->has_fence) {
             return pawl_error_set(err, PAWL_MISUSE, "release: only a holder can, with its fence");

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "core/task/event.h"
+#include "core/task/update.h"
 #include "core/workflow/registered.h"
 
 enum pawl_command_kind {
@@ -20,6 +21,7 @@ enum pawl_command_kind {
     PAWL_COMMAND_COMPLETE,
     PAWL_COMMAND_FAIL,
     PAWL_COMMAND_RELEASE,
+    PAWL_COMMAND_UPDATE, /* any of the last three, a renewal or a cancel, as Conductor's clients say it */
     PAWL_COMMAND_PAUSE,
     PAWL_COMMAND_RESUME,
     PAWL_COMMAND_CANCEL,
@@ -129,6 +131,13 @@ struct pawl_retained {
     char held_by[PAWL_QUEUE_NAME_BYTES_MAX + 1]; /* a consumer that has not passed the next one; empty = none */
 };
 
+/* A claim of Conductor's wire: its lease is what the definition of the task says, and a grace, since those clients
+ * renew late. */
+struct pawl_poll {
+    struct pawl_str after; /* a task: its queue is meant, once it has ended, whatever the claim names; empty = none */
+    int64_t grace_ms;
+};
+
 struct pawl_pages; /* set.h */
 
 struct pawl_command {
@@ -152,6 +161,7 @@ struct pawl_command {
         struct {
             const struct pawl_claim *ask; /* CLAIM and START */
             struct pawl_worker_about about;
+            const struct pawl_poll *poll; /* NULL: one of ours */
         } claim;
         struct {
             const struct pawl_fence *fences;
@@ -167,6 +177,7 @@ struct pawl_command {
         struct pawl_str result;
         struct pawl_failure failure;
         int64_t delay_ms; /* RELEASE */
+        const struct pawl_update *update;
         bool is_forced;   /* CANCEL */
         struct pawl_resume resume;
         struct {
@@ -207,6 +218,7 @@ struct pawl_command {
         struct pawl_grant *grant;      /* START */
         struct pawl_claimed *claimed;  /* CLAIM */
         struct pawl_renewal *renewals; /* RENEW, one a fence */
+        struct pawl_updated *updated;  /* UPDATE */
         int64_t *count;                /* REDRIVE */
         bool *is_first;                /* ACKNOWLEDGE */
         struct pawl_retained *retained; /* RETAIN */

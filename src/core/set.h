@@ -33,6 +33,7 @@ enum pawl_look {
     PAWL_LOOK_ACK,           /* number = consumer key, after = position; int64_t, the position */
     PAWL_LOOK_IMPORT,        /* text = digest        struct pawl_import_row */
     PAWL_LOOK_STARTED,       /* number = task, after = epoch; struct pawl_str, the id of whom it was given to */
+    PAWL_LOOK_STARTED_BY,    /* number = task, text = worker id; int64_t, the epoch under which it was given to it last */
     PAWL_LOOK_CURSOR_MIN,    /*                      struct pawl_consumer_row: the one with the lowest cursor */
     PAWL_LOOK_TOMBSTONE_ID,  /* text = id            struct pawl_tombstone_row */
     PAWL_LOOK_TOMBSTONE_KEY, /* text = idempotency   struct pawl_tombstone_row */

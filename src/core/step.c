@@ -20,6 +20,7 @@ static pawl_rule *const rules[] = {
     [PAWL_COMMAND_COMPLETE] = pawl_rule_complete,
     [PAWL_COMMAND_FAIL] = pawl_rule_fail,
     [PAWL_COMMAND_RELEASE] = pawl_rule_release,
+    [PAWL_COMMAND_UPDATE] = pawl_rule_update,
     [PAWL_COMMAND_PAUSE] = pawl_rule_pause,
     [PAWL_COMMAND_RESUME] = pawl_rule_resume,
     [PAWL_COMMAND_CANCEL] = pawl_rule_cancel,
@@ -129,6 +130,7 @@ static enum pawl_code out_of_memory(struct pawl_step *step, struct pawl_command 
 /* Outcomes are kept beside the task when they come too late; a renewal or a note is not worth it. */
 static bool is_worth_keeping(const struct pawl_command *command, enum pawl_code code)
 {
+    if (command->kind == PAWL_COMMAND_UPDATE) return code == PAWL_LEASE_LOST;
     return code == PAWL_LEASE_LOST && command->has_fence &&
            (command->kind == PAWL_COMMAND_COMPLETE || command->kind == PAWL_COMMAND_FAIL ||
             command->kind == PAWL_COMMAND_RELEASE);
@@ -149,7 +151,8 @@ enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *com
     if (!is_short && !is_full && is_worth_keeping(command, code)) {
         pawl_set_undo(&step->set, &mark);
         struct pawl_error told = command->err;
-        (void)pawl_rule_late(step, command); /* best effort: the answer is LEASE_LOST either way */
+        pawl_rule *keep = command->kind == PAWL_COMMAND_UPDATE ? pawl_rule_update_late : pawl_rule_late;
+        (void)keep(step, command); /* best effort: the answer is LEASE_LOST either way */
         command->err = told;
         is_short = step->set.is_short;
         is_full = step->set.is_full;

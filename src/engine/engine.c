@@ -276,6 +276,12 @@ static size_t command_bytes(const struct pawl_command *command)
     case PAWL_COMMAND_LOG:
         bytes += command->ask.line.len;
         break;
+    case PAWL_COMMAND_UPDATE:
+        bytes += command->ask.update->output.len;
+        for (size_t i = 0; i < command->ask.update->log_count; i++) {
+            bytes += 64 + command->ask.update->logs[i].len;
+        }
+        break;
     case PAWL_COMMAND_DEFINE:
         for (size_t i = 0; i < command->ask.define.count; i++) {
             bytes += 1024 + command->ask.define.items[i].body.len;

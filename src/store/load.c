@@ -475,6 +475,8 @@ static struct question question_of(const struct pawl_entry *entry)
         return (struct question){PAWL_SQL_TASKS_DEAD, on_task_listed, true, {after, limit}, 2};
     case PAWL_LOOK_STARTED:
         return (struct question){PAWL_SQL_EVENT_STARTED, on_payload, false, {number, after}, 2};
+    case PAWL_LOOK_STARTED_BY:
+        return (struct question){PAWL_SQL_EVENT_STARTED_BY, on_number, false, {number, text}, 2};
     case PAWL_LOOK_WORKERS_GONE:
         return (struct question){PAWL_SQL_WORKERS_GONE, on_worker, true, {after, limit}, 2};
     case PAWL_LOOK_CALENDAR:

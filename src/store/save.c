@@ -348,6 +348,7 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
     case PAWL_LOOK_DEAD:
     case PAWL_LOOK_CALENDAR:
     case PAWL_LOOK_STARTED:
+    case PAWL_LOOK_STARTED_BY:
     case PAWL_LOOK_WORKERS_GONE:
     case PAWL_LOOK_TOMBSTONE_ID:
     case PAWL_LOOK_TOMBSTONE_KEY:

@@ -307,6 +307,14 @@ WHERE task = ?1 AND type = 3 AND epoch = ?2
 ORDER BY sequence
 LIMIT 1;
 
+-- name: EVENT_STARTED_BY
+-- event_task, from behind: a task has few hundred events. Under which epoch it was given to a worker last.
+SELECT epoch
+FROM event
+WHERE task = ?1 AND type = 3 AND actor = ?2
+ORDER BY sequence DESC
+LIMIT 1;
+
 -- name: WORKERS_GONE
 -- worker_seen, in its order; task_aside for each. Not those whose work still waits for a proof (4 = RECOVERY_PENDING).
 SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted

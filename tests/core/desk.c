@@ -177,6 +177,7 @@ static void *answer_of(struct desk *desk, const struct pawl_entry *entry)
     case PAWL_LOOK_EVENTS:
     case PAWL_LOOK_TOMBSTONES:
         return rows_of(desk, NULL, 0, 1);
+    case PAWL_LOOK_STARTED_BY:
     case PAWL_LOOK_DEFINITION:
     case PAWL_LOOK_DEFINITION_BELOW:
     case PAWL_LOOK_IMPORT:

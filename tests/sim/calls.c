@@ -191,6 +191,8 @@ static const char *kind_name(enum pawl_command_kind kind)
         return "retain";
     case PAWL_COMMAND_COMPACT:
         return "compact";
+    case PAWL_COMMAND_UPDATE:
+        return "update";
     case PAWL_COMMAND_DEFINE:
         return "define";
     case PAWL_COMMAND_UNDEFINE:

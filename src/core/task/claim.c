@@ -8,6 +8,7 @@
 #include "core/task/calendar.h"
 #include "core/task/metadata.h"
 #include "core/task/queue.h"
+#include "core/workflow/task_definition.h"
 
 #include <string.h>
 
@@ -69,6 +70,9 @@ static void tell_grant(struct pawl_step *step, struct pawl_command *command,
         .lease_ms = task->lease_end_at_ms - step->now_ms,
         .lease_end_at_ms = task->lease_end_at_ms,
         .timeout_ms = task->timeout_ms,
+        .created_at_ms = task->created_at_ms,
+        .started_at_ms = task->started_at_ms,
+        .correlation_id = pawl_reply_copy(command, task->correlation_id),
     };
 }
 
@@ -117,9 +121,55 @@ static struct pawl_entry *need_worker(struct pawl_step *step, const struct pawl_
     return pawl_set_look(&step->set, PAWL_LOOK_WORKER, worker->key, none, 0, 0);
 }
 
+static struct pawl_str no_path(void *self, struct pawl_arena *arena)
+{
+    (void)self;
+    (void)arena;
+    return none;
+}
+
+/* The type of task that waits in a queue "type", or "domain:type". */
+static struct pawl_str type_of(const struct pawl_queue_row *queue)
+{
+    if (queue == NULL) return none;
+    size_t at = 0;
+    while (at < queue->name.len && queue->name.ptr[at] != ':') at++;
+    if (at == queue->name.len) return queue->name;
+    return (struct pawl_str){queue->name.ptr + at + 1, queue->name.len - at - 1};
+}
+
+/* What the registered definition of a task says of its lease. May be short. */
+static int64_t response_timeout_s(struct pawl_step *step, struct pawl_str task_type)
+{
+    const struct pawl_definition_row *row =
+        pawl_registered_get(step, PAWL_DEFINITION_TASK, task_type, 0);
+    struct pawl_task_definition definition;
+    struct pawl_json *object = NULL;
+    struct pawl_faults ignored;
+    const struct pawl_fault_place place = {.path = no_path, .faults = &ignored};
+    pawl_faults_init(&ignored, step->set.arena);
+    pawl_task_definition_init(&definition, task_type);
+    if (row != NULL && pawl_json_parse_top(row->body, 1, step->set.arena, &object, NULL) == PAWL_OK) {
+        pawl_task_definition_read(object, &place, &definition);
+    }
+    return definition.response_timeout_s;
+}
+
+/* How long the lease of a task is to be; 0 = as the queue says. May be short. */
+static int64_t lease_ms_of(struct pawl_step *step, const struct pawl_command *command,
+                           const struct pawl_task_row *task)
+{
+    const struct pawl_poll *poll = command->ask.claim.poll;
+    if (poll == NULL) return command->ask.claim.ask->lease_ms;
+    int64_t timeout_s = response_timeout_s(step, type_of(pawl_queue_by_key(step, task->queue)));
+    int64_t lease_s_max = PAWL_LEASE_MS_MAX / 1000;
+    int64_t lease_ms = (timeout_s < lease_s_max ? timeout_s : lease_s_max) * 1000 + poll->grace_ms;
+    return lease_ms < PAWL_LEASE_MS_MAX ? lease_ms : PAWL_LEASE_MS_MAX;
+}
+
 /* The one hand-out: owner, epoch + 1, lease end. The body must be loaded. */
 static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct pawl_worker_row *worker,
-                  const struct pawl_command *command)
+                  const struct pawl_command *command, int64_t lease_ms)
 {
     const struct pawl_claim *ask = command->ask.claim.ask;
     const struct pawl_task_row *before = entry->row;
@@ -132,7 +182,7 @@ static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct
     task->lease_kind = ask->is_supervised ? PAWL_LEASE_SUPERVISED : PAWL_LEASE_CLIENT;
     task->lease_place = command->ask.claim.about.place;
     task->owner = worker->key;
-    task->lease_ms = ask->lease_ms != 0                      ? ask->lease_ms
+    task->lease_ms = lease_ms != 0                           ? lease_ms
                      : queue != NULL && queue->lease_ms != 0 ? queue->lease_ms
                                                              : step->lease_ms;
     task->attempt_end_at_ms = task->timeout_ms == 0 ? 0 : step->now_ms + task->timeout_ms;
@@ -260,7 +310,7 @@ enum pawl_code pawl_rule_start(struct pawl_step *step, struct pawl_command *comm
     if (!is_again) code = may_start(step, command, entry->row);
     if (code != PAWL_OK || step->set.is_short) return code;
     if (!is_again) {
-        grant(step, entry, worker->row, command);
+        grant(step, entry, worker->row, command, ask->lease_ms);
         const struct pawl_task_row *task = entry->row;
         struct pawl_granted granted = {task->key, task->epoch};
         note_grants(step, command, worker, &granted, 1);
@@ -315,14 +365,26 @@ static void look_ahead(struct pawl_step *step, struct pawl_rows *ready)
     }
 }
 
+/* The key of the queue of a task that has ended; 0 for any other task. */
+static int64_t queue_after(struct pawl_step *step, struct pawl_str task_id)
+{
+    int64_t key = pawl_set_key(&step->set, PAWL_LOOK_TASK_ID, task_id);
+    const struct pawl_entry *entry = key == 0 ? NULL : pawl_set_task(&step->set, key);
+    const struct pawl_task_row *task = entry == NULL || !entry->is_loaded ? NULL : entry->row;
+    return task != NULL && pawl_task_state_is_terminal(task->state) ? task->queue : 0;
+}
+
 /* The asked queues that exist and are not paused. */
-static size_t open_sources(struct pawl_step *step, const struct pawl_claim *ask, struct source *sources)
+static size_t open_sources(struct pawl_step *step, const struct pawl_command *command,
+                           struct source *sources)
 {
     size_t name_count;
-    const struct pawl_str *names = pawl_claim_queues(ask, &name_count);
+    const struct pawl_str *names = pawl_claim_queues(command->ask.claim.ask, &name_count);
+    const struct pawl_poll *poll = command->ask.claim.poll;
+    bool is_after = poll != NULL && poll->after.len > 0;
     size_t count = 0;
     for (size_t i = 0; i < name_count; i++) {
-        int64_t key = pawl_queue_key(step, names[i]);
+        int64_t key = is_after ? queue_after(step, poll->after) : pawl_queue_key(step, names[i]);
         if (key == 0) continue;
         const struct pawl_queue_row *queue = pawl_queue_by_key(step, key);
         if (queue == NULL || queue->is_paused) continue;
@@ -387,9 +449,10 @@ struct giving {
 };
 
 /* Finds what to give. NO_MEMORY, or what was found does not count yet (the set is short). */
-static enum pawl_code find_tasks(struct pawl_step *step, const struct pawl_claim *ask,
+static enum pawl_code find_tasks(struct pawl_step *step, const struct pawl_command *command,
                                  struct giving *giving)
 {
+    const struct pawl_claim *ask = command->ask.claim.ask;
     int64_t worker_key = pawl_worker_key(step, ask->worker_id);
     struct pawl_entry *known =
         worker_key == 0 ? NULL
@@ -403,7 +466,7 @@ static enum pawl_code find_tasks(struct pawl_step *step, const struct pawl_claim
         giving->count = granted_before(step, known->row, &giving->tasks);
         return PAWL_OK;
     }
-    giving->source_count = open_sources(step, ask, giving->sources);
+    giving->source_count = open_sources(step, command, giving->sources);
     if (step->set.is_short) return PAWL_OK;
     giving->count = pick(step, ask, giving->sources, giving->source_count, giving->tasks);
     return PAWL_OK;
@@ -416,9 +479,11 @@ static enum pawl_code grant_all(struct pawl_step *step, struct pawl_command *com
     if (giving->count == 0 || giving->is_again) return PAWL_OK;
     struct pawl_granted *granted = pawl_step_take(step, giving->count * sizeof *granted);
     struct pawl_entry *worker = need_worker(step, command);
-    if (granted == NULL || worker == NULL) return PAWL_BUSY;
+    /* a poll is of one queue, so all of its tasks are of one type */
+    int64_t lease_ms = lease_ms_of(step, command, giving->tasks[0]->row);
+    if (granted == NULL || worker == NULL || step->set.is_short) return PAWL_BUSY;
     for (size_t i = 0; i < giving->count; i++) {
-        grant(step, giving->tasks[i], worker->row, command);
+        grant(step, giving->tasks[i], worker->row, command, lease_ms);
         const struct pawl_task_row *task = giving->tasks[i]->row;
         granted[i] = (struct pawl_granted){task->key, task->epoch};
     }
@@ -441,7 +506,7 @@ enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *comm
 {
     const struct pawl_claim *ask = command->ask.claim.ask;
     struct giving giving = {0};
-    enum pawl_code code = find_tasks(step, ask, &giving);
+    enum pawl_code code = find_tasks(step, command, &giving);
     struct pawl_grant *grants = NULL;
     if (code == PAWL_OK && !step->set.is_short) {
         size_t room = giving.count == 0 ? 1 : giving.count;

@@ -21,6 +21,7 @@ pawl_rule pawl_rule_log;
 pawl_rule pawl_rule_complete;
 pawl_rule pawl_rule_fail;
 pawl_rule pawl_rule_release;
+pawl_rule pawl_rule_update;
 pawl_rule pawl_rule_pause;
 pawl_rule pawl_rule_resume;
 pawl_rule pawl_rule_cancel;
@@ -41,6 +42,7 @@ pawl_rule pawl_rule_recover;
 
 /* Keeps the outcome of a command that was refused as LEASE_LOST beside its task. */
 pawl_rule pawl_rule_late;
+pawl_rule pawl_rule_update_late; /* the same of an update */
 
 /* The loaded entry of a task by id or key, after what was due of it; its row is not NULL on PAWL_OK. */
 enum pawl_code pawl_task_find(struct pawl_step *step, struct pawl_command *command, struct pawl_str id,
