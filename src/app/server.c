@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/engine.h"
+#include "net/conductor/conductor.h"
 #include "net/limits.h"
 #include "net/native/native.h"
 #include "net/readers.h"
@@ -119,6 +120,7 @@ int pawl_cli_server(struct pawl_cli *cli)
     with.retain_ms = pawl_given_duration_ms(cli, "retain", 0);
     with.events_keep_ms = pawl_given_duration_ms(cli, "events-keep", 0);
     int64_t drain_ms = pawl_given_duration_ms(cli, "drain", PAWL_NET_DRAIN_MS_MAX);
+    int64_t grace_ms = pawl_given_duration_ms(cli, "lease-grace", PAWL_CONDUCTOR_LEASE_GRACE_MS);
     take_options(cli, &options);
     (void)signal(SIGPIPE, SIG_IGN);
 
@@ -126,7 +128,8 @@ int pawl_cli_server(struct pawl_cli *cli)
     struct pawl_service *service = NULL;
     struct pawl_tokens *tokens = NULL;
     struct pawl_native native = {0};
-    struct pawl_route_table tables[PAWL_NATIVE_TABLES + 2];
+    struct pawl_conductor conductor = {0};
+    struct pawl_route_table tables[PAWL_NATIVE_TABLES + PAWL_CONDUCTOR_TABLES + 2];
     enum pawl_code code = pawl_given_code(cli);
     if (code == PAWL_OK) code = pawl_cli_open(cli, &with);
     if (code == PAWL_OK) code = pawl_service_open(&service, cli->pawl, &cli->err);
@@ -137,12 +140,18 @@ int pawl_cli_server(struct pawl_cli *cli)
         code = pawl_readers_open(&native.readers, &cli->pawl->store_options, 0, &cli->err);
     }
     if (code == PAWL_OK) {
+        code = pawl_conductor_open(&conductor, cli->pawl, native.readers, &cli->err);
+        conductor.lease_grace_ms = grace_ms;
+    }
+    if (code == PAWL_OK) {
+        size_t count = PAWL_NATIVE_TABLES + PAWL_CONDUCTOR_TABLES;
         pawl_native_tables(&native, tables);
-        tables[PAWL_NATIVE_TABLES] = pawl_service_table(service);
-        tables[PAWL_NATIVE_TABLES + 1] = pawl_tokens_table(tokens);
+        pawl_conductor_tables(&conductor, tables + PAWL_NATIVE_TABLES);
+        tables[count++] = pawl_service_table(service);
+        tables[count++] = pawl_tokens_table(tokens);
         pawl_tokens_guard(tokens, &options.access);
         options.tables = tables;
-        options.table_count = PAWL_NATIVE_TABLES + 2;
+        options.table_count = count;
         code = pawl_server_open(&server, &options, &cli->err);
     }
     if (code == PAWL_OK) {
@@ -160,6 +169,7 @@ int pawl_cli_server(struct pawl_cli *cli)
     pawl_server_close(server);
     pawl_service_close(service);
     pawl_readers_close(native.readers);
+    pawl_conductor_close(&conductor);
     pawl_tokens_close(tokens);
     pawl_close(cli->pawl);
     cli->pawl = NULL;

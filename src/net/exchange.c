@@ -297,6 +297,14 @@ static const char *conductor_error_word(int32_t status)
     return status == 403 ? "FORBIDDEN" : NULL;
 }
 
+/* Clients of Conductor look for messages that begin with "No such". */
+static struct pawl_str as_sentence(struct pawl_str text, struct pawl_arena *keep)
+{
+    if (!pawl_str_starts(text, PAWL_STR("no such "))) return text;
+    struct pawl_str copy = pawl_arena_format(keep, "N%.*s", (int)text.len - 1, text.ptr + 1);
+    return copy.len > 0 ? copy : text;
+}
+
 static struct pawl_str error_body(struct pawl_exchange *exchange, int32_t status,
                                   const struct pawl_error *err, const char *field)
 {
@@ -309,7 +317,8 @@ static struct pawl_str error_body(struct pawl_exchange *exchange, int32_t status
     if (exchange->face == PAWL_FACE_CONDUCTOR) {
         const char *word = conductor_error_word(status);
         pawl_json_put_member_int64(&w, "status", status);
-        pawl_json_put_member_text(&w, "message", pawl_str_of(err->text));
+        pawl_json_put_member_text(&w, "message",
+                                  as_sentence(pawl_str_of(err->text), exchange->arena));
         if (word != NULL) pawl_json_put_member_text(&w, "error", pawl_str_of(word));
         pawl_json_put_member_text(&w, "instance", exchange->instance);
         pawl_json_put_member_bool(&w, "retryable", pawl_code_repeats(err->code));

@@ -58,6 +58,14 @@ enum {
     PAWL_NET_READERS_DEFAULT = 4,
     PAWL_NET_READS_MAX = 4096, /* waiting for a reader: seconds of work; beyond it is BUSY */
 
+    /* ---- Conductor's wire ---- */
+
+    PAWL_CONDUCTOR_POLL_MS = 100,          /* how long a poll waits that does not say */
+    PAWL_CONDUCTOR_POLL_MS_MAX = 5 * 1000, /* what its clients may ask for */
+    /* Its clients renew at four fifths of a lease, by a clock of whole seconds: a lease of 1 s would end under them. */
+    PAWL_CONDUCTOR_LEASE_GRACE_MS = 1000,
+    PAWL_CONDUCTOR_QUEUES_MAX = 16 * 1024, /* of poll data: 200 bytes each */
+
     /* ---- Deadlines (defaults) ---- */
 
     PAWL_NET_TOKENS_EVERY_MS = 1000, /* tokens are read anew: so long a revoked one is good still */

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/str.h"
+#include "net/conductor/conductor.h"
 #include "net/native/native.h"
 #include "net/service.h"
 #include "net/tokens.h"
@@ -56,6 +57,42 @@ static const struct {
     {"GET /v1/events", PAWL_ROLE_VIEWER},
     {"POST /v1/consumers/{name}/acknowledge", PAWL_ROLE_WORKER},
     {"GET /v1/store", PAWL_ROLE_VIEWER},
+    {"GET /api/metadata/taskdefs", PAWL_ROLE_VIEWER},
+    {"POST /api/metadata/taskdefs", PAWL_ROLE_WORKER}, /* workers register their tasks */
+    {"PUT /api/metadata/taskdefs", PAWL_ROLE_WORKER},
+    {"GET /api/metadata/taskdefs/{tasktype}", PAWL_ROLE_VIEWER},
+    {"DELETE /api/metadata/taskdefs/{tasktype}", PAWL_ROLE_OPERATOR},
+    {"GET /api/metadata/workflow", PAWL_ROLE_VIEWER},
+    {"POST /api/metadata/workflow", PAWL_ROLE_OPERATOR},
+    {"PUT /api/metadata/workflow", PAWL_ROLE_OPERATOR},
+    {"POST /api/metadata/workflow/validate", PAWL_ROLE_WORKER},
+    {"GET /api/metadata/workflow/latest-versions", PAWL_ROLE_VIEWER},
+    {"GET /api/metadata/workflow/names", PAWL_ROLE_VIEWER},
+    {"GET /api/metadata/workflow/names-and-versions", PAWL_ROLE_VIEWER},
+    {"GET /api/metadata/workflow/{name}", PAWL_ROLE_VIEWER},
+    {"GET /api/metadata/workflow/{name}/versions", PAWL_ROLE_VIEWER},
+    {"DELETE /api/metadata/workflow/{name}/{version}", PAWL_ROLE_OPERATOR},
+    {"GET /api/tasks/poll/batch/{tasktype}", PAWL_ROLE_WORKER}, /* they take tasks */
+    {"GET /api/tasks/poll/{tasktype}", PAWL_ROLE_WORKER},
+    {"POST /api/tasks", PAWL_ROLE_WORKER},
+    {"POST /api/tasks/update-v2", PAWL_ROLE_WORKER},
+    {"GET /api/tasks/{taskId}", PAWL_ROLE_VIEWER},
+    {"POST /api/tasks/{taskId}/ack", PAWL_ROLE_WORKER},
+    {"POST /api/tasks/{taskId}/log", PAWL_ROLE_WORKER},
+    {"GET /api/tasks/{taskId}/log", PAWL_ROLE_VIEWER},
+    {"GET /api/tasks/queue/sizes", PAWL_ROLE_VIEWER},
+    {"GET /api/tasks/queue/size", PAWL_ROLE_VIEWER},
+    {"GET /api/tasks/queue/all", PAWL_ROLE_VIEWER},
+    {"GET /api/tasks/queue/all/verbose", PAWL_ROLE_VIEWER},
+    {"GET /api/tasks/queue/polldata", PAWL_ROLE_VIEWER},
+    {"GET /api/tasks/queue/polldata/all", PAWL_ROLE_VIEWER},
+    {"POST /api/tasks/queue/requeue/{taskType}", PAWL_ROLE_OPERATOR},
+    {"GET /api/event", PAWL_ROLE_VIEWER},
+    {"POST /api/event", PAWL_ROLE_OPERATOR},
+    {"PUT /api/event", PAWL_ROLE_OPERATOR},
+    {"GET /api/event/{event}", PAWL_ROLE_VIEWER},
+    {"DELETE /api/event/{name}", PAWL_ROLE_OPERATOR},
+    {"GET /api/event/handler/{name}", PAWL_ROLE_VIEWER},
 };
 
 static const enum pawl_role roles[] = {
@@ -78,13 +115,16 @@ static bool find_token(void *self, struct pawl_str token, struct pawl_arena *kee
 static struct pawl_router *open_routes(void)
 {
     static struct pawl_native native; /* no route is called */
-    struct pawl_route_table tables[PAWL_NATIVE_TABLES + 2];
+    static struct pawl_conductor conductor;
+    struct pawl_route_table tables[PAWL_NATIVE_TABLES + PAWL_CONDUCTOR_TABLES + 2];
+    size_t count = PAWL_NATIVE_TABLES + PAWL_CONDUCTOR_TABLES;
     struct pawl_router *router = NULL;
     struct pawl_error err = {0};
     pawl_native_tables(&native, tables);
-    tables[PAWL_NATIVE_TABLES] = pawl_service_table(NULL);
-    tables[PAWL_NATIVE_TABLES + 1] = pawl_tokens_table(NULL);
-    CHECK_OK(pawl_router_open(&router, tables, PAWL_NATIVE_TABLES + 2, &err), &err);
+    pawl_conductor_tables(&conductor, tables + PAWL_NATIVE_TABLES);
+    tables[count++] = pawl_service_table(NULL);
+    tables[count++] = pawl_tokens_table(NULL);
+    CHECK_OK(pawl_router_open(&router, tables, count, &err), &err);
     return router;
 }
 

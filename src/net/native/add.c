@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "core/check.h"
-#include "net/native/ask.h"
+#include "net/ask.h"
+#include "net/native/native.h"
 #include "net/native/body.h"
 #include "wire/task_json.h"
 
@@ -55,7 +56,7 @@ static void add(struct pawl_exchange *exchange, struct pawl_native *native,
 {
     struct pawl_arena *keep = exchange->arena;
     struct pawl_error err = {0};
-    struct adding *adding = pawl_ask_begin(exchange, native, sizeof *adding, PAWL_COMMAND_CREATE,
+    struct adding *adding = pawl_ask_begin(exchange, native->pawl, sizeof *adding, PAWL_COMMAND_CREATE,
                                            is_batch ? answer_batch : answer_one);
     if (adding == NULL) return;
     struct pawl_task_new *tasks = pawl_arena_take_array(keep, count, sizeof *tasks);

@@ -4,7 +4,8 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/str.h"
-#include "net/native/ask.h"
+#include "net/ask.h"
+#include "net/native/native.h"
 #include "net/readers.h"
 
 #include <stddef.h>
@@ -90,7 +91,7 @@ static void *begin_change(struct pawl_exchange *exchange, void *self, size_t byt
     struct pawl_said said = {0};
     const struct pawl_json *body = pawl_body_of(exchange, 1);
     if (body == NULL) return NULL;
-    struct pawl_ask *ask = pawl_ask_begin(exchange, self, bytes, kind, answer_change);
+    struct pawl_ask *ask = pawl_ask_begin(exchange, ((struct pawl_native *)self)->pawl, bytes, kind, answer_change);
     if (ask == NULL) return NULL;
     enum pawl_code code = pawl_body_fill(body, keys, count, exchange->arena, &said, &err);
     if (code == PAWL_OK) {
@@ -147,7 +148,7 @@ static void look_and_hand(struct pawl_read *read, struct pawl_reader *reader,
     struct pawl_error err = {0};
     (void)reader;
     (void)failed; /* the look has a reader of its own */
-    if (pawl_engine_look_at_work(ask->native->pawl, &ask->request.command, &err) != PAWL_OK) {
+    if (pawl_engine_look_at_work(ask->pawl, &ask->request.command, &err) != PAWL_OK) {
         pawl_ask_refuse(ask->exchange, &err);
         return;
     }
@@ -163,12 +164,13 @@ static void resolve(struct pawl_exchange *exchange, void *self)
         PAWL_SAID_KEY("result", RAW, text, false),
         PAWL_SAID_KEY("forced", BOOL, is_forced, false),
     };
+    struct pawl_native *native = self;
     struct pawl_error err = {0};
     struct resolving *resolving = begin_change(exchange, self, sizeof *resolving,
                                                PAWL_COMMAND_RESOLVE, keys, PAWL_COUNT_OF(keys));
     if (resolving == NULL) return;
     resolving->read = (struct pawl_read){.run = look_and_hand, .self = resolving};
-    if (pawl_readers_add(resolving->ask.native->readers, &resolving->read, &err) != PAWL_OK) {
+    if (pawl_readers_add(native->readers, &resolving->read, &err) != PAWL_OK) {
         pawl_exchange_answer_error(exchange, &err, NULL);
     }
 }

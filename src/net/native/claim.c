@@ -4,7 +4,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "core/check.h"
-#include "net/native/ask.h"
+#include "net/ask.h"
+#include "net/native/native.h"
 #include "net/native/body.h"
 #include "net/native/change.h"
 #include "wire/show.h"
@@ -67,6 +68,32 @@ static const struct pawl_claim *read_claim(const struct pawl_json *body,
     return read_queues(said, keep, err) == PAWL_OK ? &said->claim : NULL;
 }
 
+/* Its members, into an object that is open. left_ms: how much of its lease is left. */
+static void put_grant(struct pawl_json_writer *w, const struct pawl_grant *grant, int64_t left_ms)
+{
+    pawl_json_put_member_text(w, "id", grant->fence.task_id);
+    pawl_json_put_member_text(w, "owner", grant->fence.owner);
+    pawl_json_put_member_int64(w, "epoch", grant->fence.epoch);
+    pawl_json_put_member_text(w, "queue", grant->queue);
+    pawl_json_put_member_int64(w, "priority", grant->priority);
+    pawl_json_put_member_int64(w, "attempt", grant->attempt);
+    pawl_json_put_member_int64(w, "max_retries", grant->max_retries);
+    pawl_json_put_member_int64(w, "timeout_ms", grant->timeout_ms);
+    pawl_json_put_member_int64(w, "lease_ms", grant->lease_ms);
+    pawl_json_put_member_int64(w, "left_ms", left_ms);
+    pawl_json_put_member_int64(w, "lease_end_at_ms", grant->lease_end_at_ms);
+    pawl_show_text(w, "title", grant->title);
+    pawl_show_text(w, "goal", grant->goal);
+    pawl_json_put_member_raw(w, "input", grant->input);
+    pawl_json_put_member_raw(w, "metadata", grant->metadata);
+    pawl_json_put_member_raw(w, "checkpoint", grant->checkpoint);
+    if (grant->checkpoint.len > 0) {
+        pawl_json_put_member_int64(w, "checkpoint_step", grant->checkpoint_step);
+    } else {
+        pawl_json_put_member_null(w, "checkpoint_step");
+    }
+}
+
 static void put_grants(struct pawl_json_writer *w, const struct pawl_ask *ask,
                        const struct pawl_claimed *claimed)
 {
@@ -76,7 +103,7 @@ static void put_grants(struct pawl_json_writer *w, const struct pawl_ask *ask,
     for (size_t i = 0; i < claimed->count; i++) {
         const struct pawl_grant *grant = &claimed->grants[i];
         pawl_json_begin_object(w);
-        pawl_ask_put_grant(w, grant, pawl_ask_left_ms(ask, grant, claimed->waited_ms));
+        put_grant(w, grant, pawl_ask_left_ms(ask, grant, claimed->waited_ms));
         pawl_json_end_object(w);
     }
     pawl_json_end_array(w);
@@ -96,7 +123,7 @@ static void answer_claim(struct pawl_ask *ask)
     struct pawl_json_writer w;
     pawl_json_writer_init(&w, ask->exchange->arena);
     put_grants(&w, ask, &claiming->claimed);
-    pawl_ask_answer_grants(ask->exchange, ask->native, claiming->claimed.grants,
+    pawl_ask_answer_grants(ask->exchange, ask->pawl, claiming->claimed.grants,
                            claiming->claimed.count, &w);
 }
 
@@ -107,7 +134,7 @@ static void claim(struct pawl_exchange *exchange, void *self)
     const struct pawl_json *body = pawl_body_of(exchange, 2);
     if (body == NULL) return;
     struct claiming *claiming =
-        pawl_ask_begin(exchange, self, sizeof *claiming, PAWL_COMMAND_CLAIM, answer_claim);
+        pawl_ask_begin(exchange, ((struct pawl_native *)self)->pawl, sizeof *claiming, PAWL_COMMAND_CLAIM, answer_claim);
     if (claiming == NULL) return;
     const struct pawl_claim *ask =
         read_claim(body, keys, PAWL_COUNT_OF(keys), exchange->arena, &err);
@@ -133,9 +160,9 @@ static void answer_start(struct pawl_ask *ask)
     struct pawl_json_writer w;
     pawl_json_writer_init(&w, ask->exchange->arena);
     pawl_json_begin_object(&w);
-    pawl_ask_put_grant(&w, &starting->grant, pawl_ask_left_ms(ask, &starting->grant, 0));
+    put_grant(&w, &starting->grant, pawl_ask_left_ms(ask, &starting->grant, 0));
     pawl_json_end_object(&w);
-    pawl_ask_answer_grants(ask->exchange, ask->native, &starting->grant, 1, &w);
+    pawl_ask_answer_grants(ask->exchange, ask->pawl, &starting->grant, 1, &w);
 }
 
 static void start(struct pawl_exchange *exchange, void *self)
@@ -145,7 +172,7 @@ static void start(struct pawl_exchange *exchange, void *self)
     const struct pawl_json *body = pawl_body_of(exchange, 1);
     if (body == NULL) return;
     struct starting *starting =
-        pawl_ask_begin(exchange, self, sizeof *starting, PAWL_COMMAND_START, answer_start);
+        pawl_ask_begin(exchange, ((struct pawl_native *)self)->pawl, sizeof *starting, PAWL_COMMAND_START, answer_start);
     if (starting == NULL) return;
     const struct pawl_claim *ask =
         read_claim(body, keys, PAWL_COUNT_OF(keys), exchange->arena, &err);
@@ -235,7 +262,7 @@ static void renew(struct pawl_exchange *exchange, void *self)
     const struct pawl_json *body = pawl_body_of(exchange, 3);
     if (body == NULL) return;
     struct pawl_ask *ask =
-        pawl_ask_begin(exchange, self, sizeof *ask, PAWL_COMMAND_RENEW, answer_renew);
+        pawl_ask_begin(exchange, ((struct pawl_native *)self)->pawl, sizeof *ask, PAWL_COMMAND_RENEW, answer_renew);
     if (ask == NULL) return;
     struct pawl_fence *fences = NULL;
     enum pawl_code code = pawl_body_fill(body, keys, PAWL_COUNT_OF(keys), keep, &said, &err);
@@ -272,7 +299,7 @@ struct telling {
     bool *continuing;               /* of each */
     size_t count;                   /* with the claim */
     bool has_claim;
-    struct pawl_ask claim; /* of which only native and request are used */
+    struct pawl_ask claim; /* of which only pawl and request are used */
     struct pawl_claimed claimed;
     _Atomic size_t open;
 };
@@ -312,7 +339,7 @@ static void answer_telling(struct telling *telling)
     }
     pawl_json_end_object(&w);
     bool has_grants = telling->has_claim && claim->command.code == PAWL_OK;
-    pawl_ask_answer_grants(telling->exchange, telling->native, telling->claimed.grants,
+    pawl_ask_answer_grants(telling->exchange, telling->native->pawl, telling->claimed.grants,
                            has_grants ? telling->claimed.count : 0, &w);
 }
 
@@ -434,7 +461,8 @@ static void tell(struct pawl_exchange *exchange, void *self)
     enum pawl_code code = pawl_arena_code(exchange->arena);
     if (code != PAWL_OK) (void)pawl_error_set(&err, code, "no room for the request");
     if (code == PAWL_OK) {
-        telling->native = telling->claim.native = native;
+        telling->native = native;
+        telling->claim.pawl = native->pawl;
         telling->exchange = exchange;
         code = pawl_body_fill(body, keys, PAWL_COUNT_OF(keys), exchange->arena, &said, &err);
     }

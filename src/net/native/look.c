@@ -4,65 +4,33 @@
 #include "base/error.h"
 #include "base/json_writer.h"
 #include "base/str.h"
-#include "net/exchange.h"
-#include "net/native/ask.h"
-#include "net/readers.h"
+#include "net/ask.h"
+#include "net/native/native.h"
+#include "net/reading.h"
 #include "store/read.h"
 #include "wire/show.h"
 #include "wire/words.h"
 
 struct look {
-    struct pawl_read read;
-    struct pawl_exchange *exchange;
-    /* Reads, and writes the answer. */
-    enum pawl_code (*put)(struct look *look, struct pawl_reader *reader, struct pawl_json_writer *w,
-                          struct pawl_error *err);
-    struct pawl_str id; /* of a task, or a name */
+    struct pawl_reading reading; /* first */
+    struct pawl_str id;          /* of a task, or a name */
     struct pawl_str checkpoint;
     int64_t after;
     int32_t limit;
     struct pawl_list list;
 };
 
-static void run_look(struct pawl_read *read, struct pawl_reader *reader,
-                     const struct pawl_error *failed)
-{
-    struct look *look = read->self;
-    struct pawl_error err = *failed;
-    struct pawl_json_writer w;
-    pawl_json_writer_init(&w, look->exchange->arena);
-    enum pawl_code code = reader != NULL ? look->put(look, reader, &w, &err) : failed->code;
-    if (code == PAWL_OK) {
-        pawl_exchange_answer_json(look->exchange, 200, &w);
-    } else {
-        pawl_ask_refuse(look->exchange, &err);
-    }
-}
-
 /* Begins a look; NULL, and answered, without memory. */
-static struct look *begin(struct pawl_exchange *exchange,
-                          enum pawl_code (*put)(struct look *look, struct pawl_reader *reader,
-                                                struct pawl_json_writer *w, struct pawl_error *err))
+static struct look *begin(struct pawl_exchange *exchange, pawl_reading_put *put)
 {
-    struct look *look = pawl_arena_take(exchange->arena, sizeof *look);
-    if (look == NULL) {
-        struct pawl_error err = {0};
-        (void)pawl_error_set(&err, pawl_arena_code(exchange->arena), "no room for the request");
-        pawl_exchange_answer_error(exchange, &err, NULL);
-        return NULL;
-    }
-    look->exchange = exchange;
-    look->put = put;
-    look->read = (struct pawl_read){.run = run_look, .self = look};
-    return look;
+    return pawl_reading_begin(exchange, sizeof(struct look), put);
 }
 
 static void add(struct look *look, struct pawl_native *native)
 {
-    struct pawl_error err = {0};
-    if (pawl_exchange_has_unread(look->exchange)) return;
-    if (pawl_readers_add(native->readers, &look->read, &err) == PAWL_OK) return;
-    pawl_exchange_answer_error(look->exchange, &err, NULL);
+    if (!pawl_exchange_has_unread(look->reading.exchange)) {
+        pawl_reading_add(&look->reading, native->readers);
+    }
 }
 
 static int32_t limit_of(struct pawl_exchange *exchange)
@@ -73,11 +41,12 @@ static int32_t limit_of(struct pawl_exchange *exchange)
 /* ---- Tasks ------------------------------------------------------------------------------------
  */
 
-static enum pawl_code put_tasks(struct look *look, struct pawl_reader *reader,
+static enum pawl_code put_tasks(struct pawl_reading *reading, struct pawl_reader *reader,
                                 struct pawl_json_writer *w, struct pawl_error *err)
 {
+    const struct look *look = (const struct look *)reading;
     struct pawl_page page = {0};
-    enum pawl_code code = pawl_read_list(reader, &look->list, look->exchange->arena, &page, err);
+    enum pawl_code code = pawl_read_list(reader, &look->list, reading->exchange->arena, &page, err);
     if (code != PAWL_OK) return code;
     pawl_json_begin_object(w);
     pawl_json_put_key(w, "tasks");
@@ -129,10 +98,11 @@ static void list_tasks(struct pawl_exchange *exchange, void *self)
     add(look, self);
 }
 
-static enum pawl_code put_task(struct look *look, struct pawl_reader *reader,
+static enum pawl_code put_task(struct pawl_reading *reading, struct pawl_reader *reader,
                                struct pawl_json_writer *w, struct pawl_error *err)
 {
-    struct pawl_arena *keep = look->exchange->arena;
+    const struct look *look = (const struct look *)reading;
+    struct pawl_arena *keep = reading->exchange->arena;
     struct pawl_task task;
     struct pawl_str why = {0};
     enum pawl_code code = pawl_read_task(reader, look->id, true, keep, &task, err);
@@ -145,12 +115,13 @@ static enum pawl_code put_task(struct look *look, struct pawl_reader *reader,
     return PAWL_OK;
 }
 
-static enum pawl_code put_history(struct look *look, struct pawl_reader *reader,
+static enum pawl_code put_history(struct pawl_reading *reading, struct pawl_reader *reader,
                                   struct pawl_json_writer *w, struct pawl_error *err)
 {
+    const struct look *look = (const struct look *)reading;
     struct pawl_events events = {0};
     enum pawl_code code = pawl_read_history(reader, look->id, look->after, look->limit,
-                                            look->exchange->arena, &events, err);
+                                            reading->exchange->arena, &events, err);
     if (code != PAWL_OK) return code;
     pawl_json_begin_object(w);
     pawl_json_put_key(w, "events");
@@ -165,12 +136,13 @@ static enum pawl_code put_history(struct look *look, struct pawl_reader *reader,
     return PAWL_OK;
 }
 
-static enum pawl_code put_logs(struct look *look, struct pawl_reader *reader,
+static enum pawl_code put_logs(struct pawl_reading *reading, struct pawl_reader *reader,
                                struct pawl_json_writer *w, struct pawl_error *err)
 {
+    const struct look *look = (const struct look *)reading;
     struct pawl_log_lines lines = {0};
     enum pawl_code code = pawl_read_logs(reader, look->id, look->after, look->limit,
-                                         look->exchange->arena, &lines, err);
+                                         reading->exchange->arena, &lines, err);
     if (code != PAWL_OK) return code;
     pawl_json_begin_object(w);
     pawl_json_put_key(w, "lines");
@@ -199,11 +171,12 @@ static void put_checkpoint(struct pawl_json_writer *w, const struct pawl_checkpo
     pawl_json_end_object(w);
 }
 
-static enum pawl_code put_checkpoints(struct look *look, struct pawl_reader *reader,
+static enum pawl_code put_checkpoints(struct pawl_reading *reading, struct pawl_reader *reader,
                                       struct pawl_json_writer *w, struct pawl_error *err)
 {
+    const struct look *look = (const struct look *)reading;
     struct pawl_checkpoints all = {0};
-    enum pawl_code code = pawl_read_checkpoints(reader, look->id, look->exchange->arena, &all, err);
+    enum pawl_code code = pawl_read_checkpoints(reader, look->id, reading->exchange->arena, &all, err);
     if (code != PAWL_OK) return code;
     pawl_json_begin_object(w);
     pawl_json_put_key(w, "checkpoints");
@@ -214,21 +187,23 @@ static enum pawl_code put_checkpoints(struct look *look, struct pawl_reader *rea
     return PAWL_OK;
 }
 
-static enum pawl_code put_one_checkpoint(struct look *look, struct pawl_reader *reader,
+static enum pawl_code put_one_checkpoint(struct pawl_reading *reading, struct pawl_reader *reader,
                                          struct pawl_json_writer *w, struct pawl_error *err)
 {
+    const struct look *look = (const struct look *)reading;
     struct pawl_checkpoint checkpoint;
     enum pawl_code code = pawl_read_checkpoint(reader, look->id, look->checkpoint,
-                                               look->exchange->arena, &checkpoint, err);
+                                               reading->exchange->arena, &checkpoint, err);
     if (code == PAWL_OK) put_checkpoint(w, &checkpoint);
     return code;
 }
 
-static enum pawl_code put_late_results(struct look *look, struct pawl_reader *reader,
+static enum pawl_code put_late_results(struct pawl_reading *reading, struct pawl_reader *reader,
                                        struct pawl_json_writer *w, struct pawl_error *err)
 {
+    const struct look *look = (const struct look *)reading;
     struct pawl_late_results late = {0};
-    enum pawl_code code = pawl_read_late(reader, look->id, look->exchange->arena, &late, err);
+    enum pawl_code code = pawl_read_late(reader, look->id, reading->exchange->arena, &late, err);
     if (code != PAWL_OK) return code;
     pawl_json_begin_object(w);
     pawl_json_put_key(w, "late_results");
@@ -250,11 +225,11 @@ static enum pawl_code put_late_results(struct look *look, struct pawl_reader *re
 /* ---- Queues, events, the store ----------------------------------------------------------------
  */
 
-static enum pawl_code put_queues(struct look *look, struct pawl_reader *reader,
+static enum pawl_code put_queues(struct pawl_reading *reading, struct pawl_reader *reader,
                                  struct pawl_json_writer *w, struct pawl_error *err)
 {
     struct pawl_queues queues = {0};
-    enum pawl_code code = pawl_read_queues(reader, look->exchange->arena, &queues, err);
+    enum pawl_code code = pawl_read_queues(reader, reading->exchange->arena, &queues, err);
     if (code != PAWL_OK) return code;
     pawl_json_begin_object(w);
     pawl_json_put_key(w, "queues");
@@ -265,11 +240,12 @@ static enum pawl_code put_queues(struct look *look, struct pawl_reader *reader,
     return PAWL_OK;
 }
 
-static enum pawl_code put_queue(struct look *look, struct pawl_reader *reader,
+static enum pawl_code put_queue(struct pawl_reading *reading, struct pawl_reader *reader,
                                 struct pawl_json_writer *w, struct pawl_error *err)
 {
+    const struct look *look = (const struct look *)reading;
     struct pawl_queues queues = {0};
-    enum pawl_code code = pawl_read_queues(reader, look->exchange->arena, &queues, err);
+    enum pawl_code code = pawl_read_queues(reader, reading->exchange->arena, &queues, err);
     if (code != PAWL_OK) return code;
     for (size_t i = 0; i < queues.count; i++) {
         if (!pawl_str_equal(queues.queues[i].name, look->id)) continue;
@@ -279,12 +255,13 @@ static enum pawl_code put_queue(struct look *look, struct pawl_reader *reader,
     return pawl_error_set(err, PAWL_NOT_FOUND, "there is no queue %.*s", PAWL_STR_ARG(look->id));
 }
 
-static enum pawl_code put_events(struct look *look, struct pawl_reader *reader,
+static enum pawl_code put_events(struct pawl_reading *reading, struct pawl_reader *reader,
                                  struct pawl_json_writer *w, struct pawl_error *err)
 {
+    const struct look *look = (const struct look *)reading;
     struct pawl_events events = {0};
     enum pawl_code code =
-        pawl_read_events(reader, look->after, look->limit, look->exchange->arena, &events, err);
+        pawl_read_events(reader, look->after, look->limit, reading->exchange->arena, &events, err);
     if (code != PAWL_OK) return code;
     pawl_json_begin_object(w);
     pawl_json_put_key(w, "events");
@@ -316,11 +293,11 @@ static void put_consumers(struct pawl_json_writer *w, const struct pawl_health *
     pawl_json_end_array(w);
 }
 
-static enum pawl_code put_health(struct look *look, struct pawl_reader *reader,
+static enum pawl_code put_health(struct pawl_reading *reading, struct pawl_reader *reader,
                                  struct pawl_json_writer *w, struct pawl_error *err)
 {
     struct pawl_health health = {0};
-    enum pawl_code code = pawl_read_health(reader, look->exchange->arena, &health, err);
+    enum pawl_code code = pawl_read_health(reader, reading->exchange->arena, &health, err);
     if (code != PAWL_OK) return code;
     pawl_json_begin_object(w);
     pawl_json_put_member_int64(w, "now_ms", health.now_ms);

@@ -3,7 +3,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "base/uuid.h"
-#include "net/native/ask.h"
+#include "net/ask.h"
+#include "net/native/native.h"
 #include "net/native/body.h"
 
 #include <stddef.h>
@@ -59,7 +60,7 @@ static void set_queue(struct pawl_exchange *exchange, void *self)
     const struct pawl_json *body = NULL;
     struct pawl_error err = {0};
     struct setting *setting =
-        pawl_ask_begin(exchange, self, sizeof *setting, PAWL_COMMAND_QUEUE_SET, answer_name);
+        pawl_ask_begin(exchange, ((struct pawl_native *)self)->pawl, sizeof *setting, PAWL_COMMAND_QUEUE_SET, answer_name);
     if (setting == NULL) return;
     struct pawl_queue_set *set = &setting->set;
     if (!read_body(exchange, 2, keys, PAWL_COUNT_OF(keys), setting, &body)) return;
@@ -118,7 +119,7 @@ static void redrive_dead(struct pawl_exchange *exchange, void *self)
     };
     const struct pawl_json *body = NULL;
     struct redriving *redriving =
-        pawl_ask_begin(exchange, self, sizeof *redriving, PAWL_COMMAND_REDRIVE, answer_redrive);
+        pawl_ask_begin(exchange, ((struct pawl_native *)self)->pawl, sizeof *redriving, PAWL_COMMAND_REDRIVE, answer_redrive);
     if (redriving == NULL) return;
     struct pawl_redrive *redrive = &redriving->redrive;
     if (!read_body(exchange, 1, keys, PAWL_COUNT_OF(keys), redrive, &body)) return;
@@ -171,7 +172,7 @@ static void acknowledge(struct pawl_exchange *exchange, void *self)
     const struct pawl_json *body = NULL;
     struct pawl_error err = {0};
     struct acknowledging *a =
-        pawl_ask_begin(exchange, self, sizeof *a, PAWL_COMMAND_ACKNOWLEDGE_THROUGH, answer_through);
+        pawl_ask_begin(exchange, ((struct pawl_native *)self)->pawl, sizeof *a, PAWL_COMMAND_ACKNOWLEDGE_THROUGH, answer_through);
     if (a == NULL || !read_body(exchange, 1, keys, PAWL_COUNT_OF(keys), a, &body)) return;
     struct pawl_command *command = &a->ask.request.command;
     if (pawl_body_has(body, "position") == (a->event_id.len > 0)) {

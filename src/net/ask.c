@@ -1,4 +1,4 @@
-#include "net/native/ask.h"
+#include "net/ask.h"
 
 #include "base/arena.h"
 #include "base/assert.h"
@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "core/check.h"
 #include "net/native/body.h"
-#include "wire/show.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +30,12 @@ static void take_answer(struct pawl_request *request)
     ask->answer(ask);
 }
 
-void *pawl_ask_begin(struct pawl_exchange *exchange, struct pawl_native *native, size_t bytes,
+void *pawl_ask_begin(struct pawl_exchange *exchange, struct pawl *pawl, size_t bytes,
                      enum pawl_command_kind kind, void (*answer)(struct pawl_ask *ask))
 {
     pawl_assert(bytes >= sizeof(struct pawl_ask));
-    if (pawl_exchange_has_unread(exchange)) return NULL; /* all is in the body */
+    bool is_strict = exchange->face == PAWL_FACE_PAWL; /* clients of Conductor send what they like */
+    if (is_strict && pawl_exchange_has_unread(exchange)) return NULL;
     struct pawl_ask *ask = pawl_arena_take(exchange->arena, bytes);
     if (ask == NULL) {
         struct pawl_error err = {0};
@@ -43,7 +43,7 @@ void *pawl_ask_begin(struct pawl_exchange *exchange, struct pawl_native *native,
         pawl_exchange_answer_error(exchange, &err, NULL);
         return NULL;
     }
-    ask->native = native;
+    ask->pawl = pawl;
     ask->exchange = exchange;
     ask->answer = answer;
     pawl_request_init(&ask->request, kind);
@@ -58,7 +58,7 @@ static void leave(struct pawl_exchange *exchange, void *self)
 {
     struct pawl_ask *ask = self;
     (void)exchange;
-    pawl_engine_cancel(ask->native->pawl, &ask->request);
+    pawl_engine_cancel(ask->pawl, &ask->request);
 }
 
 void pawl_ask_hand_checked(struct pawl_ask *ask)
@@ -66,7 +66,7 @@ void pawl_ask_hand_checked(struct pawl_ask *ask)
     struct pawl_exchange *exchange = ask->exchange;
     struct pawl_error err = {0};
     if (ask->request.wait_ms > 0) pawl_exchange_on_left(exchange, leave, ask);
-    if (pawl_engine_hand(ask->native->pawl, &ask->request, &err) != PAWL_OK) {
+    if (pawl_engine_hand(ask->pawl, &ask->request, &err) != PAWL_OK) {
         pawl_exchange_answer_error(exchange, &err, NULL);
     }
 }
@@ -120,6 +120,11 @@ static void give_back(struct pawl *pawl, const struct pawl_fence *fence)
     if (pawl_engine_hand(pawl, &back->request, NULL) != PAWL_OK) free(back);
 }
 
+void pawl_ask_give_back(struct pawl *pawl, const struct pawl_grant *grants, size_t count)
+{
+    for (size_t i = 0; i < count; i++) give_back(pawl, &grants[i].fence);
+}
+
 struct granted {
     struct pawl *pawl;
     const struct pawl_grant *grants;
@@ -129,19 +134,17 @@ struct granted {
 static void see_it_sent(void *self, bool was_sent)
 {
     const struct granted *granted = self;
-    for (size_t i = 0; i < granted->count && !was_sent; i++) {
-        give_back(granted->pawl, &granted->grants[i].fence);
-    }
+    if (!was_sent) pawl_ask_give_back(granted->pawl, granted->grants, granted->count);
 }
 
-void pawl_ask_answer_grants(struct pawl_exchange *exchange, struct pawl_native *native,
+void pawl_ask_answer_grants(struct pawl_exchange *exchange, struct pawl *pawl,
                             const struct pawl_grant *grants, size_t count,
                             struct pawl_json_writer *w)
 {
     struct granted *granted = pawl_arena_take(exchange->arena, sizeof *granted);
     bool is_written = !w->has_failed && pawl_arena_code(exchange->arena) == PAWL_OK;
     if (!is_written || granted == NULL) { /* what follows is an error, and that does reach him */
-        for (size_t i = 0; i < count; i++) give_back(native->pawl, &grants[i].fence);
+        pawl_ask_give_back(pawl, grants, count);
         struct pawl_error err = {0};
         enum pawl_code code = pawl_arena_code(exchange->arena);
         (void)pawl_error_set(&err, code != PAWL_OK ? code : PAWL_NO_MEMORY,
@@ -149,7 +152,7 @@ void pawl_ask_answer_grants(struct pawl_exchange *exchange, struct pawl_native *
         pawl_exchange_answer_error(exchange, &err, NULL);
         return;
     }
-    *granted = (struct granted){.pawl = native->pawl, .grants = grants, .count = count};
+    *granted = (struct granted){.pawl = pawl, .grants = grants, .count = count};
     if (count > 0) pawl_exchange_on_done(exchange, see_it_sent, granted);
     pawl_exchange_answer_json(exchange, 200, w);
 }
@@ -157,33 +160,8 @@ void pawl_ask_answer_grants(struct pawl_exchange *exchange, struct pawl_native *
 int64_t pawl_ask_left_ms(const struct pawl_ask *ask, const struct pawl_grant *grant,
                          int64_t waited_ms)
 {
-    const struct pawl_env *env = ask->native->pawl->env;
+    const struct pawl_env *env = ask->pawl->env;
     int64_t since_ms = env->boot_ms(env->self) - ask->request.asked_boot_ms - waited_ms;
     int64_t left_ms = grant->lease_ms - (since_ms > 0 ? since_ms : 0);
     return left_ms > 0 ? left_ms : 0;
-}
-
-void pawl_ask_put_grant(struct pawl_json_writer *w, const struct pawl_grant *grant, int64_t left_ms)
-{
-    pawl_json_put_member_text(w, "id", grant->fence.task_id);
-    pawl_json_put_member_text(w, "owner", grant->fence.owner);
-    pawl_json_put_member_int64(w, "epoch", grant->fence.epoch);
-    pawl_json_put_member_text(w, "queue", grant->queue);
-    pawl_json_put_member_int64(w, "priority", grant->priority);
-    pawl_json_put_member_int64(w, "attempt", grant->attempt);
-    pawl_json_put_member_int64(w, "max_retries", grant->max_retries);
-    pawl_json_put_member_int64(w, "timeout_ms", grant->timeout_ms);
-    pawl_json_put_member_int64(w, "lease_ms", grant->lease_ms);
-    pawl_json_put_member_int64(w, "left_ms", left_ms);
-    pawl_json_put_member_int64(w, "lease_end_at_ms", grant->lease_end_at_ms);
-    pawl_show_text(w, "title", grant->title);
-    pawl_show_text(w, "goal", grant->goal);
-    pawl_json_put_member_raw(w, "input", grant->input);
-    pawl_json_put_member_raw(w, "metadata", grant->metadata);
-    pawl_json_put_member_raw(w, "checkpoint", grant->checkpoint);
-    if (grant->checkpoint.len > 0) {
-        pawl_json_put_member_int64(w, "checkpoint_step", grant->checkpoint_step);
-    } else {
-        pawl_json_put_member_null(w, "checkpoint_step");
-    }
 }
