@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "net/conductor/conductor.h"
 #include "net/limits.h"
+#include "net/native/feed.h"
 #include "net/native/native.h"
 #include "net/readers.h"
 #include "net/service.h"
@@ -139,6 +140,7 @@ int pawl_cli_server(struct pawl_cli *cli)
         native.pawl = cli->pawl;
         code = pawl_readers_open(&native.readers, &cli->pawl->store_options, 0, &cli->err);
     }
+    if (code == PAWL_OK) code = pawl_feed_open(&native.feed, &native, &cli->err);
     if (code == PAWL_OK) {
         code = pawl_conductor_open(&conductor, cli->pawl, native.readers, &cli->err);
         conductor.lease_grace_ms = grace_ms;
@@ -168,6 +170,7 @@ int pawl_cli_server(struct pawl_cli *cli)
     if (service != NULL) pawl_service_stop(service);
     pawl_server_close(server);
     pawl_service_close(service);
+    pawl_feed_close(native.feed);
     pawl_readers_close(native.readers);
     pawl_conductor_close(&conductor);
     pawl_tokens_close(tokens);

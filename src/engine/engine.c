@@ -323,11 +323,20 @@ static struct pawl_requests gather(struct pawl *pawl, bool may_sleep, bool *is_s
     return list;
 }
 
-static void bell_rang(struct pawl *pawl)
+void pawl_engine_changed(struct pawl *pawl)
 {
     (void)pthread_mutex_lock(&pawl->lock);
     pawl->change_count++;
     (void)pthread_cond_broadcast(&pawl->changed);
+    if (pawl->on_change != NULL) pawl->on_change(pawl->on_change_self);
+    (void)pthread_mutex_unlock(&pawl->lock);
+}
+
+void pawl_engine_on_change(struct pawl *pawl, void (*on_change)(void *self), void *self)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    pawl->on_change = on_change;
+    pawl->on_change_self = self;
     (void)pthread_mutex_unlock(&pawl->lock);
 }
 
@@ -379,7 +388,7 @@ static void *engine_thread(void *argument)
             pawl->is_sleeping = false;
             (void)pthread_mutex_unlock(&pawl->lock);
             if (rang) {
-                bell_rang(pawl);
+                pawl_engine_changed(pawl);
                 if (pawl->has_timers || pawl_parked_count(pawl->parked) > 0) {
                     bool is_worth_a_step;
                     pawl_engine_look(pawl, &is_worth_a_step);

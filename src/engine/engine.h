@@ -90,6 +90,8 @@ struct pawl {
     pthread_mutex_t lock;
     pthread_cond_t changed;        /* something was committed, here or elsewhere */
     uint64_t change_count;
+    void (*on_change)(void *self);
+    void *on_change_self;
     struct pawl_requests incoming;
     struct pawl_request *cancelled; /* not seen to yet; newest first */
     bool is_sleeping;               /* the engine has to be woken by wake_fd */
@@ -140,6 +142,12 @@ struct pawl {
     pthread_mutex_t read_lock;
     struct pawl_reader *reader;    /* opened at the first read */
 };
+
+/* From now on calls on_change after each commit, here or elsewhere; NULL ends it. On the engine's thread, under the
+ * handle's lock: it must not call back, nor wait. */
+void pawl_engine_on_change(struct pawl *pawl, void (*on_change)(void *self), void *self);
+/* Something was committed, here or elsewhere: tells who waits for that. */
+void pawl_engine_changed(struct pawl *pawl);
 
 /* Hands a checked command over and waits for its answer: its code, with *err filled. */
 enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err);

@@ -368,10 +368,7 @@ static void answer_gone_on(struct pawl *pawl)
 static void tell_the_world(struct pawl_transaction *t)
 {
     struct pawl *pawl = t->pawl;
-    (void)pthread_mutex_lock(&pawl->lock);
-    pawl->change_count++;
-    (void)pthread_cond_broadcast(&pawl->changed);
-    (void)pthread_mutex_unlock(&pawl->lock);
+    pawl_engine_changed(pawl);
     pawl_engine_log(&pawl->log, &t->step.set.appends[PAWL_APPEND_EVENT], pawl->arena);
     pawl_engine_log_notices(&pawl->log, &t->step.set.appends[PAWL_APPEND_NOTICE]);
     if (pawl->on_completed != NULL) call_on_completed(t);
@@ -539,10 +536,7 @@ static void hear_bell(struct pawl *pawl)
 {
     pawl->next_due_at_ms = 0;
     pawl_parked_rouse_all(pawl->parked);
-    (void)pthread_mutex_lock(&pawl->lock);
-    pawl->change_count++;
-    (void)pthread_cond_broadcast(&pawl->changed);
-    (void)pthread_mutex_unlock(&pawl->lock);
+    pawl_engine_changed(pawl);
 }
 
 /* What others have committed meanwhile, and may have armed. On a file the turn's bell has told of all of it. On

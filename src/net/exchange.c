@@ -406,6 +406,14 @@ enum pawl_code pawl_exchange_stream_write(struct pawl_exchange *exchange, struct
     return PAWL_OK;
 }
 
+size_t pawl_exchange_stream_waiting(struct pawl_exchange *exchange)
+{
+    (void)pthread_mutex_lock(&exchange->lock);
+    size_t waiting = exchange->stream_len;
+    (void)pthread_mutex_unlock(&exchange->lock);
+    return waiting;
+}
+
 void pawl_exchange_stream_end(struct pawl_exchange *exchange)
 {
     pawl_assert(exchange->kind == PAWL_EXCHANGE_STREAM);

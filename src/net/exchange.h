@@ -177,6 +177,9 @@ void pawl_exchange_stream(struct pawl_exchange *exchange, int32_t status, const 
 enum pawl_code pawl_exchange_stream_write(struct pawl_exchange *exchange,
                                           struct pawl_str piece) PAWL_MUST_USE;
 
+/* Bytes of it that wait for its reader. */
+size_t pawl_exchange_stream_waiting(struct pawl_exchange *exchange);
+
 /* The last word: as an answer, it gives the exchange away. */
 void pawl_exchange_stream_end(struct pawl_exchange *exchange);
 

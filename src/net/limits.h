@@ -66,6 +66,12 @@ enum {
     PAWL_CONDUCTOR_LEASE_GRACE_MS = 1000,
     PAWL_CONDUCTOR_QUEUES_MAX = 16 * 1024, /* of poll data: 200 bytes each */
 
+    /* Live streams and waiting reads of consumers. Each costs a look at each page of events; beyond it is LIMIT. */
+    PAWL_NET_FEED_MEMBERS_MAX = 1024,
+    PAWL_NET_FEED_EVENTS = 64, /* of a page: half a megabyte at most, so that it fits in a stream with half its room */
+    PAWL_NET_FEED_QUIET_MS_MAX = 15 * 1000, /* without a piece: proxies give up after 30 s or more */
+    PAWL_NET_FEED_AGAIN_MS = 50, /* until a stream that was held, or a store that was away, is looked at again */
+
     /* ---- Deadlines (defaults) ---- */
 
     PAWL_NET_TOKENS_EVERY_MS = 1000, /* tokens are read anew: so long a revoked one is good still */

@@ -55,6 +55,8 @@ static const struct {
     {"GET /v1/queues/{name}", PAWL_ROLE_VIEWER},
     {"PUT /v1/queues/{name}", PAWL_ROLE_OPERATOR},
     {"GET /v1/events", PAWL_ROLE_VIEWER},
+    {"GET /v1/events/stream", PAWL_ROLE_VIEWER},
+    {"POST /v1/consumers/{name}/read", PAWL_ROLE_WORKER},
     {"POST /v1/consumers/{name}/acknowledge", PAWL_ROLE_WORKER},
     {"GET /v1/store", PAWL_ROLE_VIEWER},
     {"GET /api/metadata/taskdefs", PAWL_ROLE_VIEWER},

@@ -5,15 +5,17 @@
 #include "net/route.h"
 #include "pawl.h"
 
+struct pawl_feed;
 struct pawl_readers;
 
 /* What the handlers work with; the self of each table. Borrowed as long as a route may be asked. */
 struct pawl_native {
     struct pawl *pawl;            /* not driven */
     struct pawl_readers *readers; /* of the same store */
+    struct pawl_feed *feed;       /* of the same handle */
 };
 
-enum { PAWL_NATIVE_TABLES = 5 };
+enum { PAWL_NATIVE_TABLES = 6 };
 
 /* Writes all tables of the interface. */
 void pawl_native_tables(struct pawl_native *native,
