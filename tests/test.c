@@ -26,7 +26,12 @@
 /* base has it; a program without base prints numbers instead. */
 #pragma weak pawl_code_name
 
-enum { SECONDS_DEFAULT = 120, LINE_BYTES_MAX = 1024, TEXT_BYTES_MAX = 4096 };
+enum {
+    SECONDS_DEFAULT = 120,
+    LINE_BYTES_MAX = 2048,
+    TEXT_BYTES_MAX = 4096,
+    WHY_BYTES_MAX = 800, /* of a failure's text in the results: they are read at the end of a log */
+};
 
 /* The one place of tests with state at file scope: constructors and signal handlers have no
  * argument to hang it on. */
@@ -40,6 +45,7 @@ static struct {
     bool is_over; /* the running test came to its end */
     bool is_skip;
     bool has_leaked; /* some test has: further checks would tell the same leak again */
+    char why[WHY_BYTES_MAX + 1]; /* the running test has failed; empty = it has not said */
 } page = {.results_fd = -1};
 
 /* What the sanitizers' runtimes offer, where one is linked. */
@@ -78,16 +84,27 @@ const char *test_name(void)
     return page.running == NULL ? "" : page.running->name;
 }
 
+/* The text as one field of a line. */
+static size_t add_field(char *line, size_t len, const char *text)
+{
+    for (const char *c = text; *c != '\0' && len < LINE_BYTES_MAX - 3; c++) {
+        if (*c == '\n') line[len++] = '\\';
+        line[len++] = *c == '\n' ? 'n' : *c == '\t' || *c == '\r' ? ' ' : *c;
+    }
+    return len;
+}
+
 /* Called in signal handlers too: write only. One write, so that programs side by side do not mix.
  */
-static void write_result(const char *result)
+static void write_result(const char *result, const char *why)
 {
     if (page.results_fd == -1 || page.running == NULL || getpid() != page.pid) return;
     char line[LINE_BYTES_MAX];
-    const char *const parts[] = {result, "\t", page.program, "\t", page.running->name};
+    const char *const fields[] = {result, page.program, page.running->name, why};
     size_t len = 0;
-    for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        for (const char *c = parts[i]; *c != '\0' && len < sizeof line - 1; c++) line[len++] = *c;
+    for (size_t i = 0; i < COUNT_OF(fields) && fields[i] != NULL; i++) {
+        if (i > 0) line[len++] = '\t';
+        len = add_field(line, len, fields[i]);
     }
     line[len++] = '\n';
     if (write(page.results_fd, line, len) != (ssize_t)len) abort();
@@ -102,19 +119,21 @@ static void die_in_test(const char *why)
 {
     if (page.running == NULL || getpid() != page.pid) return;
     say(page.running->name);
+    say(": ");
     say(why);
-    write_result("fail");
+    say("\n");
+    write_result("fail", why);
     page.running = NULL; /* one line only */
 }
 
 static void on_death(void)
 {
-    die_in_test(": ended by a sanitizer\n");
+    die_in_test("ended by a sanitizer");
 }
 
 static void on_abort(int number)
 {
-    die_in_test(": aborted\n");
+    die_in_test("aborted");
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -122,7 +141,7 @@ static void on_abort(int number)
 static void on_alarm(int number)
 {
     (void)number; /* only ever SIGALRM */
-    die_in_test(": took too long (PAWL_TEST_SECONDS)\n");
+    die_in_test("took too long (PAWL_TEST_SECONDS)");
     _exit(1);
 }
 
@@ -131,6 +150,7 @@ static int before(void **state)
     page.running = *state;
     page.is_over = false;
     page.is_skip = false;
+    page.why[0] = '\0';
     alarm(page.seconds);
     return 0;
 }
@@ -154,7 +174,11 @@ static int after(void **state)
 {
     (void)state; /* page.running is the same */
     alarm(0);
-    write_result(page.is_over ? "pass" : page.is_skip ? "skip" : "fail");
+    if (page.is_over || page.is_skip) {
+        write_result(page.is_over ? "pass" : "skip", NULL);
+    } else {
+        write_result("fail", page.why);
+    }
     page.running = NULL;
     return 0;
 }
@@ -250,6 +274,7 @@ void test_fail(const char *file, int line, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    (void)snprintf(page.why, sizeof page.why, "%.160s:%d: %.600s", file, line, text);
     print_error("%s\n", text);
     _fail(file, line);
     abort(); /* _fail has jumped */

@@ -18,7 +18,8 @@
  *
  * A test may take 120 seconds, or PAWL_TEST_SECONDS. For each test a line
  * `pass|fail|skip <tab> program <tab> name` is appended to the file named by PAWL_TEST_RESULTS,
- * also when it crashes or a sanitizer ends it. cmocka's own macros stay inside test.c. */
+ * also when it crashes or a sanitizer ends it. What failed says why in a fourth field: the file, the
+ * line, what was wanted and what it was, with `\n` where a line ends. cmocka's own macros stay inside test.c. */
 #ifndef PAWL_TESTS_TEST_H
 #define PAWL_TESTS_TEST_H
 

@@ -8,19 +8,24 @@
 # A command that `holds` must succeed, one that `bites` must fail with status 1. With --list the
 # sentences are printed and nothing is run. $tmp is a folder that goes away at the end.
 set -u
+. tests/checks/field.sh
 
 list=no
 [ "${1:-}" = --list ] && list=yes
 program=${PAWL_TEST_PROGRAM:-$(basename "$0" .sh)}
 failures=0
 tmp=$(mktemp -d) || exit 2
-trap 'rm -rf "$tmp"' EXIT
+trap 'rm -rf "$tmp" "$tmp.said"' EXIT
 
 result() # pass|fail|skip SENTENCE
 {
     echo "$1: $2"
-    [ "$1" != fail ] || failures=$((failures + 1))
-    [ -z "${PAWL_TEST_RESULTS:-}" ] || printf '%s\t%s\t%s\n' "$1" "$program" "$2" >>"$PAWL_TEST_RESULTS"
+    why=
+    if [ "$1" = fail ]; then
+        failures=$((failures + 1))
+        why=$(printf '\t'; as_field <"$tmp.said")
+    fi
+    [ -z "${PAWL_TEST_RESULTS:-}" ] || printf '%s\t%s\t%s%s\n' "$1" "$program" "$2" "$why" >>"$PAWL_TEST_RESULTS"
 }
 
 holds() # SENTENCE COMMAND...
@@ -28,7 +33,10 @@ holds() # SENTENCE COMMAND...
     sentence=$1
     shift
     if [ $list = yes ]; then echo "$sentence"; return; fi
-    if "$@"; then result pass "$sentence"; else result fail "$sentence"; fi
+    "$@" >"$tmp.said" 2>&1
+    status=$?
+    cat "$tmp.said"
+    if [ $status -eq 0 ]; then result pass "$sentence"; else result fail "$sentence"; fi
 }
 
 bites() # SENTENCE COMMAND...
@@ -36,13 +44,13 @@ bites() # SENTENCE COMMAND...
     sentence=$1
     shift
     if [ $list = yes ]; then echo "$sentence"; return; fi
-    "$@" >"$tmp/bites.out" 2>&1
+    "$@" >"$tmp.said" 2>&1
     status=$?
     if [ $status -eq 1 ]; then
         result pass "$sentence"
     else
-        cat "$tmp/bites.out"
-        echo "status $status, and 1 was wanted"
+        echo "status $status, and 1 was wanted" >>"$tmp.said"
+        cat "$tmp.said"
         result fail "$sentence"
     fi
 }

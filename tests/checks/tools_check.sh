@@ -139,6 +139,73 @@ holds "the summary counts" summary "2 passed, 0 failed, 1 skipped" 0 pass skip p
 holds "the summary fails if a test failed" summary "1 passed, 1 failed, 0 skipped" 1 fail pass
 holds "the summary fails if nothing ran" summary "0 passed, 0 failed, 0 skipped" 1
 
+# Why a test failed stands after its name, a line of it a line, and of many failures only the first are explained.
+explained()
+{
+    printf 'fail\tp\tone\ta_test.c:7: got\\n  want 1\\n  got  2\npass\tp\ttwo\nfail\tp\tthree\n' >"$tmp/results"
+    tools/test_summary "$tmp/results" >"$tmp/summary"
+    printf '%s\n' 'failed   p: one' '         a_test.c:7: got' '           want 1' '           got  2' \
+        'failed   p: three' '1 passed, 2 failed, 0 skipped' | diff - "$tmp/summary"
+}
+
+bounded()
+{
+    local i long
+    long=$(printf 'line\\n%.0s' $(seq 40))
+    for i in $(seq 30); do printf 'fail\tp\t%s\t%s\n' "$i" "$long"; done >"$tmp/results"
+    tools/test_summary "$tmp/results" >"$tmp/summary"
+    [ "$(grep -c '^failed ' "$tmp/summary")" = 30 ] && [ "$(grep -c '^         line$' "$tmp/summary")" = $((20 * 12)) ]
+}
+
+holds "the summary says why a test failed" explained
+holds "the summary of many failures stays short" bounded
+
+# A test in C and one in shell that fail say in the results where, what was wanted, and what it was.
+says_why_in_c()
+{
+    cat >"$tmp/main.c" <<'END'
+#include "test.h"
+
+TEST("it adds")
+{
+    CHECK_EQ(5, 2 + 2);
+}
+
+TEST_MAIN()
+END
+    "$cc" -std=c17 -D_GNU_SOURCE -Iinclude -Isrc -Itests -o "$tmp/main" "$tmp/main.c" tests/test.c -lcmocka -lm || return 1
+    rm -f "$tmp/results"
+    ! PAWL_TEST_RESULTS=$tmp/results "$tmp/main" || return 1
+    cat "$tmp/results"
+    [ "$(cat "$tmp/results")" = "$(printf 'fail\tmain\tit adds\t%s/main.c:5: 2 + 2\\n  want 5\\n  got  4' "$tmp")" ]
+}
+
+says_why_in_shell()
+{
+    cat >"$tmp/case.sh" <<END
+. $PWD/tests/cli/lib.sh
+plain() { :; false; }
+test_that "a plain command fails" plain
+wanted()
+{
+    run version
+    exits 3
+}
+test_that "a status is wanted" wanted
+finish
+END
+    printf '#!/bin/sh\necho told\n' >"$tmp/pawl"
+    chmod +x "$tmp/pawl"
+    rm -f "$tmp/results"
+    ! PAWL_BIN=$tmp/pawl PAWL_TEST_PROGRAM=p PAWL_TEST_RESULTS=$tmp/results bash "$tmp/case.sh" || return 1
+    cat "$tmp/results"
+    grep -qxF "$(printf 'fail\tp\ta plain command fails\t')case.sh:2: \`false\` has status 1\n  ran: nothing; status none" "$tmp/results" &&
+        grep -qxF "$(printf 'fail\tp\ta status is wanted\t')case.sh:7: status 3 was wanted\n  ran: pawl version; status 0\n  out: told" "$tmp/results"
+}
+
+holds "a test in C says where it failed, what was wanted and what it was" says_why_in_c
+holds "a test in shell says so too" says_why_in_shell
+
 counted() # WANTED-LINE COMMAND...: what one command adds to the results
 {
     want=$1

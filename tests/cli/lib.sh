@@ -11,6 +11,7 @@
 # PAWL_TEST_POSTGRES (tools/with_postgres), a schema each. With --list the sentences are printed and
 # nothing is run; --only TEXT runs those whose sentence has TEXT.
 set -u
+. "$(dirname "${BASH_SOURCE[0]}")/../checks/field.sh"
 # shellcheck disable=SC2034 # the files of cases use what is set here
 
 program=${PAWL_TEST_PROGRAM:-cli_$(basename "$0" .sh)}
@@ -32,8 +33,23 @@ test_that() # SENTENCE FUNCTION
 
 # ---- In a case ---------------------------------------------------------------------------------------
 
+# Why a case has failed, for the end of all: where it was, and what was wrong there.
+say_why() # FILE TEXT
+{
+    local i=0
+    # The innermost call that stands in the file of cases.
+    while [ "${BASH_SOURCE[i + 1]:-$0}" != "$0" ]; do i=$((i + 1)); done
+    {
+        echo "${0##*/}:${BASH_LINENO[i]}: $2"
+        echo "  ran: ${ran:-nothing}; status ${status:-none}"
+        head -c 200 "$folder/out" 2>/dev/null | sed 's/^/  out: /'
+        head -c 300 "$folder/err" 2>/dev/null | sed 's/^/  err: /'
+    } >"$folder.$1"
+}
+
 complain() # TEXT...
 {
+    say_why why "$*"
     printf '%s\n' "$*" "--- ran: ${ran:-nothing}; status ${status:-none}; standard output:" \
         "$(head -c 4000 "$folder/out" 2>/dev/null)" "--- standard error:" \
         "$(head -c 4000 "$folder/err" 2>/dev/null)"
@@ -147,16 +163,17 @@ lose_worker() # ARGUMENT...
 {
     add "$@"
     status=0
-    "$PAWL_BIN" worker run --once --lease 200ms -- sh -c 'kill -KILL $PPID' 2>/dev/null || status=$?
+    "$PAWL_BIN" worker run --once --lease 1s -- sh -c 'kill -KILL $PPID' 2>/dev/null || status=$?
     equals 137 "$status"
 }
 
 # ---- The run -----------------------------------------------------------------------------------------
 
-record() # pass|fail|skip SENTENCE
+record() # pass|fail|skip SENTENCE [FILE]: why it failed
 {
     echo "$1: $2"
-    [ -z "${PAWL_TEST_RESULTS:-}" ] || printf '%s\t%s\t%s\n' "$1" "$program" "$2" >>"$PAWL_TEST_RESULTS"
+    [ -z "${PAWL_TEST_RESULTS:-}" ] || printf '%s\t%s\t%s%s\n' "$1" "$program" "$2" \
+        "${3:+$(printf '\t'; as_field <"$3")}" >>"$PAWL_TEST_RESULTS"
 }
 
 # A store of the case's own: its name for PAWL_DB, and one that holds in its folder only.
@@ -173,8 +190,9 @@ make_store()
 
 one_case() # FOLDER FUNCTION
 {
-    set -e
+    set -eE
     folder=$1
+    trap 'say_why command "\`$BASH_COMMAND\` has status $?"' ERR
     mkdir -p "$folder/home"
     cd "$folder"
     # Nothing of whoever runs the tests, and nothing of theirs is touched.
@@ -214,7 +232,10 @@ finish()
             record skip "${sentences[$i]}"
         else
             cat "$all/said"
-            record fail "${sentences[$i]}"
+            # The first of: a complaint, the command that failed, the last words.
+            cat "$all/$i.why" 2>/dev/null >"$all/why" || cat "$all/$i.command" 2>/dev/null >"$all/why" ||
+                cat "$all/said" >"$all/why"
+            record fail "${sentences[$i]}" "$all/why"
             failures=$((failures + 1))
         fi
         rm -rf "${all:?}/$i"
