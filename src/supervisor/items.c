@@ -153,8 +153,9 @@ static enum pawl_stop_reason reason_of(const struct pawl_supervisor *supervisor,
                                        const struct pawl_item *item, const struct pawl_kept *kept,
                                        int64_t now_boot_ms)
 {
-    if (kept->is_lost) return PAWL_STOP_LOST;
+    /* First: from then on a renewal finds the lease lost for that very reason. */
     if (now_boot_ms >= item->timeout_at_boot_ms) return PAWL_STOP_TIMED_OUT;
+    if (kept->is_lost) return PAWL_STOP_LOST;
     if (now_boot_ms >= kept->stop_at_boot_ms) {
         return kept->is_cut ? PAWL_STOP_TIMED_OUT : PAWL_STOP_LOST;
     }

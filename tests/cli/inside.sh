@@ -123,7 +123,7 @@ test_that "lease shows the lease and renews it" lease
 release()
 {
     add --id r
-    work --worker-id w1 --lease 400ms -- sh -c 'pawl task release --delay 1h; exec sleep 1000'
+    work --worker-id w1 --lease 2s -- sh -c 'pawl task release --delay 1h; exec sleep 1000'
     run task get r; has state '"QUEUED"'; has retries 0; shows '"next_retry_at_ms":[0-9]{13},'
     run task release r; refuses 2 INVALID 'needs --owner and --epoch'
     run task release r --owner w1 --epoch 2; refuses 4 LEASE_LOST r
@@ -155,13 +155,13 @@ by_itself_and_on()
 {
     add --id c
     # The lease is lost while the command goes on: it is stopped, and that is in order.
-    work --lease 300ms -- sh -c 'pawl task complete c --result 1; exec sleep 1000'
+    work --lease 2s -- sh -c 'pawl task complete c --result 1; exec sleep 1000'
     says 'level=info event=worker.task_ended task=c epoch=1 outcome=by_itself$'
     ! grep -E 'level=(warn|error)' "$folder/err"
     run task result c; prints 1
     add --id r --max-retries 0
     # Released, and taken at once by this worker's other slot.
-    work --slots 2 --lease 300ms -- sh -c '[ $PAWL_EPOCH = 1 ] || exit 0; pawl task release; exec sleep 1000'
+    work --slots 2 --lease 2s -- sh -c '[ $PAWL_EPOCH = 1 ] || exit 0; pawl task release; exec sleep 1000'
     says 'level=info event=worker.task_ended task=r epoch=1 outcome=by_itself$' 'task=r epoch=2 outcome=complete$'
     ! grep -E 'level=(warn|error)' "$folder/err"
 }

@@ -453,8 +453,8 @@ ended() # STATUS
 lease_kept()
 {
     add --id k
-    # Many times the lease, counted by the command itself.
-    work --lease 600ms -- sh -c 'sleep 2; echo through'
+    # More than twice the lease, counted by the command itself.
+    work --lease 3s -- sh -c 'sleep 7; echo through'
     run task get k; has state '"COMPLETED"'; has epoch 1; shows '"result":"through"'
 }
 test_that "the lease of a running command is renewed" lease_kept
@@ -462,7 +462,7 @@ test_that "the lease of a running command is renewed" lease_kept
 lease_lost()
 {
     add --id l
-    start_stubborn 0 --once --lease 300ms
+    start_stubborn 0 --once --lease 2s
     run task cancel l --force; exits 0; has state '"CANCELLED"'
     hear term
     ended 0
@@ -528,12 +528,12 @@ killed_after_grace()
 {
     add --id g --retry-delay 1h
     open_up
-    "$PAWL_BIN" worker run --once --timeout 1s --grace 100ms -- \
+    "$PAWL_BIN" worker run --once --timeout 3s --grace 100ms -- \
         sh -c 'trap "" TERM; echo ready >'"$folder/up"'; while :; do sleep 0.02; done' 2>said &
     worker=$!
     hear ready
     ended 0
-    run task get g; has state '"QUEUED"'; has error '"timed out after 1000 ms"'
+    run task get g; has state '"QUEUED"'; has error '"timed out after 3000 ms"'
 }
 test_that "a command that does not heed SIGTERM is killed after the grace" killed_after_grace
 
@@ -553,21 +553,21 @@ test_that "with --grace 0 a command is killed at once" no_grace
 
 timeout_of_task()
 {
-    add --id t --timeout 1s --max-retries 0
+    add --id t --timeout 3s --max-retries 0
     start_stubborn 0 --once
     hear term
     ended 0
     # The engine may have ended the attempt already, and not yet have seen that the command has ended: whoever comes next
     # does. No outcome is dropped, and none comes late.
     work -- false
-    run task get t; has state '"DEAD_LETTER"'; shows '"error":"[^"]*timed out after 1000 ms'; has epoch 2
-    grep -qE ' level=warn event=worker.task_ended task=t epoch=1 outcome=(fail exit_status=0 error=".*timed out after 1000 ms" state=DEAD_LETTER|timed_out exit_status=0 error=".*" state=(DEAD_LETTER|RECOVERY_PENDING))$' said ||
+    run task get t; has state '"DEAD_LETTER"'; shows '"error":"[^"]*timed out after 3000 ms'; has epoch 2
+    grep -qE ' level=warn event=worker.task_ended task=t epoch=1 outcome=(fail exit_status=0 error=".*timed out after 3000 ms" state=DEAD_LETTER|timed_out exit_status=0 error=".*" state=(DEAD_LETTER|RECOVERY_PENDING))$' said ||
         complain "$(cat said)"
     ! grep -q dropped said
     run task get t --late; shows '"late_results":\[\]'
     add --id own --max-retries 0
     rm -f up
-    start_stubborn 0 --once --timeout 1s
+    start_stubborn 0 --once --timeout 3s
     hear term
     ended 0
     state own DEAD_LETTER
@@ -638,13 +638,13 @@ test_that "an idle worker ends on SIGTERM" drain_idle
 killed_worker()
 {
     add --id k --retry-delay 0
-    start_stubborn 0 --lease 300ms
+    start_stubborn 0 --lease 2s
     kill -KILL "$worker"
     ended 137
     # The parent-death signal.
     hear term
     # Another worker gets the task when the lease is over; that the command has crashed counts.
-    run worker run --once --lease 300ms -- sh -c 'echo "$PAWL_ATTEMPT $PAWL_EPOCH"'; exits 0
+    run worker run --once -- sh -c 'echo "$PAWL_ATTEMPT $PAWL_EPOCH"'; exits 0
     run task get k; has state '"COMPLETED"'; has retries 1; has recoveries 1
 }
 test_that "when the worker is killed its command gets SIGTERM, and another worker gets the task" killed_worker

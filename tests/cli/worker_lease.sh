@@ -96,6 +96,7 @@ both_killed()
     hear ready
     local first=$worker end
     start_worker 2 --once -- true
+    until grep -q event=worker.started said2; do :; done
     kill -KILL "$first" "$(cat pid)"
     run task get b; has state '"RUNNING"'
     end=$(member lease_end_at_ms)
@@ -201,7 +202,7 @@ test_that "what another task has running is left alone" escapes_others
 start_uncontained()
 {
     open_up
-    start_worker 1 --lease 300ms --grace 50ms -- bash -c 'setsid bash -c "sleep 1000 & echo \$! >holder; echo held >up; exec env -i sleep 1000 100>&-" &
+    start_worker 1 --lease 3s --grace 50ms -- bash -c 'setsid bash -c "sleep 1000 & echo \$! >holder; echo held >up; exec env -i sleep 1000 100>&-" &
         echo $! >parent; read -r x <go; echo out'
     hear held
     while grep -q PAWL_TASK_ID "/proc/$(cat parent)/environ"; do :; done
@@ -218,7 +219,7 @@ uncontained()
     local end=0
     run task get u; has state '"RUNNING"'
     end=$(member lease_end_at_ms)
-    until run task get u; [ "$(member lease_end_at_ms)" -gt $((end + 300)) ]; do has state '"RUNNING"'; done
+    until run task get u; [ "$(member lease_end_at_ms)" -gt $((end + 3000)) ]; do has state '"RUNNING"'; done
     kill -KILL "$(cat holder)"
     until_state u COMPLETED
     run task get u; has epoch 1; shows '"result":"out"'
@@ -236,7 +237,7 @@ uncontained_end()
     until grep -q worker.uncontained said1; do :; done
     kill -TERM "$worker"
     ended 0
-    start_worker 2 --once --lease 300ms -- echo again
+    start_worker 2 --once -- echo again
     until grep -q "its work goes on" said2; do :; done
     kill -KILL "$(cat holder)" "$(cat parent)"
     ended 0
@@ -248,7 +249,7 @@ lost_leftover()
 {
     add --id l
     open_up
-    start_worker 1 --once --lease 300ms --grace 100ms -- bash -c 'setsid bash -c "trap \"\" TERM; echo ready >up; while :; do sleep 0.02; done" & echo $! >pid; wait'
+    start_worker 1 --once --lease 2s --grace 100ms -- bash -c 'setsid bash -c "trap \"\" TERM; echo ready >up; while :; do sleep 0.02; done" & echo $! >pid; wait'
     hear ready
     run task cancel l --force; exits 0
     ended 0
