@@ -12,7 +12,7 @@
 #include "base/number.h"
 #include "base/str.h"
 #include "core/task/event.h"
-#include "net/native/ask.h"
+#include "net/ask.h"
 #include "net/native/body.h"
 #include "net/readers.h"
 #include "store/read.h"
@@ -48,6 +48,7 @@ struct reading {
 
 struct member {
     struct pawl_ask ask; /* first; the command that makes a consumer which is new */
+    struct pawl_feed *feed;
     struct member *next;
     bool is_stream;
     union {
@@ -144,7 +145,8 @@ static void answer_events(struct pawl_exchange *exchange, const struct pawl_even
 /* The consumer is there now: it waits like any other. */
 static void on_made(struct pawl_ask *ask)
 {
-    if (enter(ask->native->feed, ask->exchange)) add(ask->native->feed, (struct member *)ask);
+    struct member *member = (struct member *)ask;
+    if (enter(member->feed, ask->exchange)) add(member->feed, member);
 }
 
 /* Looks once; true if it is through with this member. */
@@ -527,8 +529,9 @@ static void stream_events(struct pawl_exchange *exchange, void *self)
     check_types(exchange, &stream);
     if (pawl_exchange_has_failed(exchange)) return;
     struct member *member =
-        pawl_ask_begin(exchange, native, sizeof *member, PAWL_COMMAND_CONSUMER_OPEN, NULL);
+        pawl_ask_begin(exchange, native->pawl, sizeof *member, PAWL_COMMAND_CONSUMER_OPEN, NULL);
     if (member == NULL || !enter(native->feed, exchange)) return;
+    member->feed = native->feed;
     member->is_stream = true;
     member->is.stream = stream;
     pawl_exchange_header(exchange, "X-Accel-Buffering", PAWL_STR("no"));
@@ -563,8 +566,9 @@ static void read_events(struct pawl_exchange *exchange, void *self)
         return;
     }
     struct member *member =
-        pawl_ask_begin(exchange, native, sizeof *member, PAWL_COMMAND_CONSUMER_OPEN, on_made);
+        pawl_ask_begin(exchange, native->pawl, sizeof *member, PAWL_COMMAND_CONSUMER_OPEN, on_made);
     if (member == NULL || !enter(native->feed, exchange)) return;
+    member->feed = native->feed;
     member->is.reading = reading;
     member->ask.request.command.ask.acknowledge.consumer = reading.consumer;
     pawl_exchange_on_left(exchange, on_left, native->feed);
