@@ -297,7 +297,8 @@ struct pawl_options {
  *
  *   fails  PAWL_INVALID      a bad option; or the wall clock of the machine is not between 1970 and 9998
  *          PAWL_NOT_FOUND    must_exist and there is no file
- *          PAWL_UNSUPPORTED  not a store of ours, one of a newer version, or a network file system
+ *          PAWL_UNSUPPORTED  not a store of ours, one of a newer version, one with several names
+ *                            (hard links), or a network file system
  *          PAWL_CORRUPT      the file is damaged */
 PAWL_API enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *options,
                                   struct pawl_error *err) PAWL_MUST_USE;

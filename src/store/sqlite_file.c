@@ -142,6 +142,13 @@ enum pawl_code pawl_sqlite_file_check(const char *path, struct pawl_error *err)
     bool is_there = stat(where, &file) == 0;
     if (is_there && !S_ISREG(file.st_mode))
         return pawl_error_set(err, PAWL_INVALID, "%s is not a file", path);
+    /* Each name would have its own log and locks beside it: two processes would not see each other, and each
+     * would lose what the other has written. */
+    if (is_there && file.st_nlink > 1)
+        return pawl_error_set(err, PAWL_UNSUPPORTED,
+                              "%s has %ju names (hard links), and each would have a log of its own; "
+                              "leave it one, and make copies with pawl backup",
+                              path, (uintmax_t)file.st_nlink);
     if (!is_there && errno == ENOENT) cut_to_folder(where);
     if (stat(where, &file) != 0 || statfs(where, &system) != 0) {
         return pawl_error_set(err, PAWL_IO, "%s: %s", where, strerror(errno));

@@ -17,8 +17,8 @@ bool pawl_file_system_is_remote(int64_t number, const char *type);
  */
 const char *pawl_mount_type(char *line, uint64_t device);
 
-/* Refuses what is no regular file, and a path on such a file system; the file itself need not
- * exist.
+/* Refuses what is no regular file or has several names, and a path on such a file system; the file
+ * itself need not exist.
  *
  *   fails  PAWL_INVALID, PAWL_UNSUPPORTED, PAWL_IO */
 enum pawl_code pawl_sqlite_file_check(const char *path, struct pawl_error *err) PAWL_MUST_USE;

@@ -169,6 +169,20 @@ TEST("a path that cannot be one is INVALID, a folder that is not there is IO")
     lab_close(&lab);
 }
 
+TEST("a store with a second name is refused: each would have a log of its own")
+{
+    char other[LAB_PATH_BYTES_MAX];
+    prepare();
+    CHECK_OK(try_open(false), &lab.err);
+    (void)snprintf(other, sizeof other, "%.400s/other.db", lab.folder);
+    CHECK_EQ(0, link(lab.target, other));
+    CHECK_CODE(PAWL_UNSUPPORTED, try_open(true));
+    CHECK(strstr(lab.err.text, "2 names") != NULL);
+    CHECK_EQ(0, unlink(other));
+    CHECK_OK(try_open(true), &lab.err);
+    lab_close(&lab);
+}
+
 TEST("a file that is marked as ours and has no schema number is CORRUPT")
 {
     prepare();
