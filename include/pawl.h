@@ -732,8 +732,9 @@ PAWL_API enum pawl_code pawl_task_queue(struct pawl *pawl, struct pawl_str task_
                                         const struct pawl_change *change, struct pawl_error *err)
     PAWL_MUST_USE;
 
-/* Of a RUNNING task without its fence: a request that its holder learns with its next renewal. Pausing is
- * never forced; cancelling is, at the request's deadline (one lease), or at once with is_forced. */
+/* Of a RUNNING task without its fence: a request that its holder learns with its next renewal; at once, and so that
+ * its lease was taken by force, if a supervisor or `pawl worker run` keeps it. Pausing is never forced; cancelling
+ * is, at the request's deadline (one lease), or at once with is_forced. */
 PAWL_API enum pawl_code pawl_task_pause(struct pawl *pawl, struct pawl_str task_id,
                                         const struct pawl_change *change, struct pawl_error *err)
     PAWL_MUST_USE;

@@ -430,8 +430,8 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "Queue tasks that were added with --hold", NULL, MANY_NOTES},
     {"task", "pause", pawl_cli_task_pause, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Withdraw tasks for a while", NULL,
-     "The holder of a running task is asked to stop; it learns this with its next renewal and is "
-     "never forced. One that finishes its work all the same completes the task.\n" MANY_NOTES},
+     "The holder of a running task is asked to stop; it is told at once, at the latest with its "
+     "next renewal, and is never forced. One that finishes its work all the same completes the task.\n" MANY_NOTES},
     {"task", "resume", pawl_cli_task_resume, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Queue paused, failed or dead tasks again", resume_options, MANY_NOTES},
     {"task", "retry", pawl_cli_task_resume, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,

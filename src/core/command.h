@@ -167,6 +167,7 @@ struct pawl_command {
             const struct pawl_fence *fences;
             size_t count;
             int64_t lease_ms;
+            bool only_looks; /* tells what a renewal would tell, and renews nothing */
         } renew;
         double percent;
         struct {

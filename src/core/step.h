@@ -27,6 +27,7 @@ struct pawl_step {
     struct pawl_set set;
     struct pawl_append caused; /* int64_t: continuations made, in order; the engine runs them to the end */
     struct pawl_append ready;  /* struct pawl_ready: where waiting claims have to be looked at */
+    bool knocks;               /* an operator wants something of the holder of a lease, or has taken it */
     bool was_cut;              /* a claim went away empty though a queue may hold more: run it again */
 };
 

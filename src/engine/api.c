@@ -236,8 +236,8 @@ enum pawl_code pawl_task_start(struct pawl *pawl, struct pawl_str task_id, const
     return code;
 }
 
-enum pawl_code pawl_lease_renew(struct pawl *pawl, const struct pawl_fence *fences, size_t count,
-                                int64_t lease_ms, struct pawl_renewal *out, struct pawl_error *err)
+static enum pawl_code renew(struct pawl *pawl, const struct pawl_fence *fences, size_t count, int64_t lease_ms,
+                            bool only_looks, struct pawl_renewal *out, struct pawl_error *err)
 {
     if (pawl == NULL || (count > 0 && (fences == NULL || out == NULL))) {
         return misuse(err, "pawl, fences and out are needed");
@@ -251,6 +251,7 @@ enum pawl_code pawl_lease_renew(struct pawl *pawl, const struct pawl_fence *fenc
     request.command.ask.renew.fences = fences;
     request.command.ask.renew.count = count;
     request.command.ask.renew.lease_ms = lease_ms;
+    request.command.ask.renew.only_looks = only_looks;
     code = pawl_check_command(&request.command, scratch, err);
     struct pawl_renewal *renewals = NULL; /* the caller's own stay as they are if this fails */
     if (code == PAWL_OK) {
@@ -263,6 +264,18 @@ enum pawl_code pawl_lease_renew(struct pawl *pawl, const struct pawl_fence *fenc
     if (code == PAWL_OK) memcpy(out, renewals, count * sizeof *out);
     pawl_arena_close(scratch);
     return code;
+}
+
+enum pawl_code pawl_lease_renew(struct pawl *pawl, const struct pawl_fence *fences, size_t count,
+                                int64_t lease_ms, struct pawl_renewal *out, struct pawl_error *err)
+{
+    return renew(pawl, fences, count, lease_ms, false, out, err);
+}
+
+enum pawl_code pawl_engine_look_at_leases(struct pawl *pawl, const struct pawl_fence *fences, size_t count,
+                                          struct pawl_renewal *out, struct pawl_error *err)
+{
+    return renew(pawl, fences, count, 0, true, out, err);
 }
 
 enum pawl_code pawl_lease_stopped(struct pawl *pawl, const struct pawl_fence *fence, struct pawl_error *err)

@@ -139,6 +139,38 @@ void pawl_engine_wake(struct pawl *pawl)
     if (pawl->has_thread) (void)!write(pawl->wake_fd, &one, sizeof one);
 }
 
+void pawl_engine_add_holder(struct pawl *pawl, struct pawl_holder *holder)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    holder->next = pawl->holders;
+    pawl->holders = holder;
+    (void)pthread_mutex_unlock(&pawl->lock);
+}
+
+void pawl_engine_remove_holder(struct pawl *pawl, struct pawl_holder *holder)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    struct pawl_holder **at = &pawl->holders;
+    while (*at != NULL && *at != holder) at = &(*at)->next;
+    if (*at != NULL) *at = holder->next;
+    (void)pthread_mutex_unlock(&pawl->lock);
+}
+
+void pawl_engine_hear_knocks(struct pawl *pawl)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    if (pawl->holders != NULL) {
+        uint64_t knocks = pawl->turn != NULL ? pawl_turn_knocks(pawl->turn) : pawl_store_knocks(pawl->store);
+        bool is_new = knocks != pawl->knocks_heard;
+        uint64_t one = 1;
+        pawl->knocks_heard = knocks;
+        for (struct pawl_holder *holder = pawl->holders; holder != NULL && is_new; holder = holder->next) {
+            (void)!write(holder->knock_fd, &one, sizeof one);
+        }
+    }
+    (void)pthread_mutex_unlock(&pawl->lock);
+}
+
 void pawl_stop_waiting(struct pawl *pawl)
 {
     if (pawl == NULL) return;
@@ -389,6 +421,7 @@ static void *engine_thread(void *argument)
             (void)pthread_mutex_unlock(&pawl->lock);
             if (rang) {
                 pawl_engine_changed(pawl);
+                pawl_engine_hear_knocks(pawl);
                 if (pawl->has_timers || pawl_parked_count(pawl->parked) > 0) {
                     bool is_worth_a_step;
                     pawl_engine_look(pawl, &is_worth_a_step);

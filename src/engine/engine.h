@@ -62,6 +62,14 @@ struct pawl_caused {
 
 struct pawl_listening; /* listen.h */
 
+/* Somebody who keeps leases. He is knocked at, by his event descriptor, once an operator wants something of a
+ * holder, or has taken a lease: then he looks at those in his hands. A knock may be lost (its process was killed
+ * right after the commit, the bell was down): renewals tell the same. */
+struct pawl_holder {
+    int knock_fd;
+    struct pawl_holder *next; /* the handle's */
+};
+
 /* A queue's key, so that its ready index can be read with the begin of a step. Names keep their keys; and a wrong
  * one would only make that read a useless one. */
 struct pawl_known_queue {
@@ -94,6 +102,8 @@ struct pawl {
     void *on_change_self;
     struct pawl_requests incoming;
     struct pawl_request *cancelled; /* not seen to yet; newest first */
+    struct pawl_holder *holders;
+    uint64_t knocks_heard;
     bool is_sleeping;               /* the engine has to be woken by wake_fd */
     bool is_stopping;
     bool waits_no_more;            /* pawl_stop_waiting */
@@ -204,6 +214,16 @@ enum pawl_code pawl_engine_claim(struct pawl *pawl, const struct pawl_claim *ask
                                  struct pawl_claimed *out, struct pawl_error *err) PAWL_MUST_USE;
 void pawl_engine_wake(struct pawl *pawl);
 
+/* A holder hears the knocks of all processes as long as he is added; on a handle without timers perhaps only those of
+ * that handle. He stays where he is until he is removed. */
+void pawl_engine_add_holder(struct pawl *pawl, struct pawl_holder *holder);
+void pawl_engine_remove_holder(struct pawl *pawl, struct pawl_holder *holder); /* nothing if he was not added */
+
+/* Of leases, all that a renewal would tell; they are not renewed, and nothing is written. The answers are those of
+ * pawl_lease_renew. */
+enum pawl_code pawl_engine_look_at_leases(struct pawl *pawl, const struct pawl_fence *fences, size_t count,
+                                          struct pawl_renewal *out, struct pawl_error *err) PAWL_MUST_USE;
+
 /* Whether a call may wait; false after pawl_stop_waiting. */
 bool pawl_engine_may_wait(struct pawl *pawl);
 
@@ -211,6 +231,9 @@ bool pawl_engine_may_wait(struct pawl *pawl);
  *
  *   fails  PAWL_LEASE_ACTIVE  the work of its lost lease is seen to go on, and he does not overrule that */
 enum pawl_code pawl_engine_look_at_work(struct pawl *pawl, struct pawl_command *command, struct pawl_error *err);
+
+/* The engine's: knocks at the holders if somebody has, since it was looked last. */
+void pawl_engine_hear_knocks(struct pawl *pawl);
 
 /* A plain look, without the turn: what is due next, and whether a parked claim could be served. */
 void pawl_engine_look(struct pawl *pawl, bool *is_worth_a_step);

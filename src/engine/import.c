@@ -123,7 +123,7 @@ static enum pawl_code take_turn(struct importing *importing, bool is_trial, stru
     pawl->retained = (struct pawl_finished){0}; /* and has brought what ended long ago */
     if (pawl->turn != NULL) {
         if (!is_trial && (code == PAWL_OK || code == PAWL_UNKNOWN_OUTCOME))
-            pawl_turn_ring(pawl->turn);
+            pawl_turn_ring(pawl->turn, false);
         pawl_turn_give(pawl->turn);
     }
     return code;

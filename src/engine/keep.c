@@ -317,7 +317,7 @@ enum pawl_code pawl_epochs_raise_all(const struct pawl_restore *ask, struct pawl
     if (code == PAWL_OK && is_file) code = refuse_holders(pawl_str_of(path), env, err);
     if (code == PAWL_OK) code = raise_epochs(own.store, false, env, &store, err);
     if (code == PAWL_OK && is_file) {
-        pawl_turn_ring(turn);
+        pawl_turn_ring(turn, false);
         pawl_store_checkpoint_all(store);
     }
     pawl_store_close(store);
@@ -348,7 +348,7 @@ static void give_turn(void *self, bool has_changed)
     if (mending->turn == NULL) return;
     if (has_changed) {
         pawl_store_checkpoint(mending->store);
-        pawl_turn_ring(mending->turn);
+        pawl_turn_ring(mending->turn, false);
     }
     pawl_turn_give(mending->turn);
 }

@@ -165,6 +165,11 @@ static void call_on_completed(struct pawl_transaction *t)
     }
 }
 
+static bool only_looks(const struct pawl_request *request)
+{
+    return request->command.kind == PAWL_COMMAND_RENEW && request->command.ask.renew.only_looks;
+}
+
 static bool found_nothing(const struct pawl_request *request)
 {
     return request->command.kind == PAWL_COMMAND_CLAIM && request->command.code == PAWL_OK &&
@@ -175,7 +180,7 @@ static bool found_nothing(const struct pawl_request *request)
 static bool acknowledges(const struct pawl_transaction *t)
 {
     for (const struct pawl_request *r = t->done.first; r != NULL; r = r->next) {
-        if (!found_nothing(r)) return true;
+        if (!found_nothing(r) && !only_looks(r)) return true;
     }
     return false;
 }
@@ -317,6 +322,7 @@ static enum pawl_code run_transaction(struct pawl_transaction *t, bool is_last_c
     }
     bool has_ears = pawl->listening != NULL || pawl->log.write != NULL;
     if (code == PAWL_OK && has_ears) code = name_queues(t, err);
+    t->head.knocks = t->step.knocks;
     t->head.next_key = t->step.next_key;
     t->head.generation = t->step.generation;
     t->head.acknowledges = acknowledges(t);
@@ -547,6 +553,7 @@ static void hear_others(struct pawl *pawl)
     bool has_bell = pawl->turn != NULL || (!pawl->is_driven && pawl_store_bell_fd(pawl->store) >= 0);
     bool rang = pawl->turn != NULL ? pawl_turn_drain(pawl->turn) : pawl_store_bell_drain(pawl->store);
     if (rang) hear_bell(pawl);
+    if (rang) pawl_engine_hear_knocks(pawl);
     int64_t known_ms = pawl->env->boot_ms(pawl->env->self) - pawl->looked_boot_ms;
     bool is_known = has_bell && (pawl->turn != NULL || known_ms < PAWL_ENGINE_PATIENCE_MS);
     if (!is_known) pawl->next_due_at_ms = 0;
@@ -578,12 +585,13 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, st
         if (code == PAWL_OK) pawl_store_checkpoint(pawl->store);
         log_if_slow(&t, t.began_boot_ms);
         if (pawl->turn != NULL) {
-            if (code == PAWL_OK || code == PAWL_UNKNOWN_OUTCOME) {
-                pawl_turn_ring(pawl->turn);
+            if (t.head.has_changed || code == PAWL_UNKNOWN_OUTCOME) {
+                pawl_turn_ring(pawl->turn, t.step.knocks);
                 (void)pawl_turn_drain(pawl->turn); /* our own: nobody else can ring now */
             }
             pawl_turn_give(pawl->turn);
         }
+        if (t.step.knocks) pawl_engine_hear_knocks(pawl); /* our own */
     }
     if (pawl->careful != NULL) pawl_careful_clear(pawl->careful);
     company->came = t.had_company;

@@ -20,6 +20,9 @@
 
 enum { QUEUE_BYTE = 0, TURN_BYTE = 1 };
 
+/* Where the number of knocks is in the file. */
+static const off_t knocks_at = 8;
+
 enum waiting {
     WAITING_FOR_NOTHING, /* the engine may try the locks itself */
     WAITING_FOR_TURN,    /* the waiter blocks in the kernel; the locks are its business */
@@ -289,10 +292,23 @@ void pawl_turn_settle(struct pawl_turn *turn)
     if (came) pawl_ofd_unlock(turn->fd, TURN_BYTE, 1);
 }
 
-void pawl_turn_ring(struct pawl_turn *turn)
+void pawl_turn_ring(struct pawl_turn *turn, bool knocks)
 {
     pawl_assert(turn->holds);
-    (void)!pwrite(turn->fd, "", 1, 0); /* a full disk costs the others their wake-up, not their data */
+    /* A full disk costs the others their wake-up, not their data. */
+    if (knocks) {
+        uint64_t count = pawl_turn_knocks(turn) + 1;
+        (void)!pwrite(turn->fd, &count, sizeof count, knocks_at);
+    } else {
+        (void)!pwrite(turn->fd, "", 1, 0);
+    }
+}
+
+uint64_t pawl_turn_knocks(const struct pawl_turn *turn)
+{
+    uint64_t count = 0;
+    bool is_there = pread(turn->fd, &count, sizeof count, knocks_at) == (ssize_t)sizeof count;
+    return is_there ? count : 0;
 }
 
 int pawl_turn_bell_fd(const struct pawl_turn *turn)

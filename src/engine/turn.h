@@ -4,8 +4,9 @@
  * queues on byte 0: take 0, then 1, give back 0. Who has just had a turn finds byte 0 taken by the one that
  * waits, and comes after it: SQLite's own busy handler has no such order and starves visitors.
  *
- * After a commit one byte is written to the file while the turn is still held; others watch it by inotify
- * and look again at what is due and ready. The kernel closes the file of a killed process: that rings too.
+ * After a commit a byte, or the number of knocks, is written to the file while the turn is still held; others watch
+ * it by inotify and look again at what is due and ready. The kernel closes the file of a killed process: that rings
+ * too.
  *
  *   threads   the engine's, except for the waiter, which blocks in the kernel on the engine's behalf so that
  *             waiting has a bound; it takes the lock on the same open file, so it is the engine's all the same */
@@ -33,8 +34,11 @@ void pawl_turn_give(struct pawl_turn *turn);
 /* Gives back a turn that came too late for the take that asked for it. */
 void pawl_turn_settle(struct pawl_turn *turn);
 
-/* Tells the other processes; only while the turn is held. */
-void pawl_turn_ring(struct pawl_turn *turn);
+/* Tells the other processes, and with a knock that holders of leases are to look (engine.h); only while the turn is
+ * held. */
+void pawl_turn_ring(struct pawl_turn *turn, bool knocks);
+/* A number that changes with each knock. */
+uint64_t pawl_turn_knocks(const struct pawl_turn *turn);
 
 /* Readable when somebody has rung, or when a late turn has to be settled. Without a bell the first is -1: then
  * one has to look now and then, and drain always says that somebody may have rung. */

@@ -261,6 +261,7 @@ struct pawl_db_driver {
     int64_t (*trips)(const struct pawl_db *db); /* round trips that were waited for so far */
     int (*bell_fd)(const struct pawl_db *db);
     bool (*bell_drain)(struct pawl_db *db);
+    uint64_t (*knocks)(const struct pawl_db *db);
 };
 
 /* The first member of each driver's own struct. The wrappers call the hook; drivers do not. */
@@ -270,6 +271,7 @@ struct pawl_db {
     struct pawl_db_hook hook;
     const struct pawl_log *log; /* borrowed; may be NULL */
     bool is_race;               /* see pawl_db_was_race; PostgreSQL only */
+    bool knocks;                /* the commit's bell is a knock (pawl_head); PostgreSQL only */
 };
 
 /* After PAWL_BUSY: it was a lost race (a deadlock, another's row, a connection that broke before

@@ -365,7 +365,7 @@ static enum pawl_code postgres_commit(struct pawl_db *base, struct pawl_error *e
         return told(db, code);
     }
     db->is_begun = db->is_asking = false;
-    if (db->is_write && db->rings) pawl_bell_ring(&db->bell, &db->link);
+    if (db->is_write && db->rings) pawl_bell_ring(&db->bell, &db->link, base->knocks);
     return PAWL_OK;
 }
 
@@ -381,6 +381,11 @@ static bool postgres_bell_drain(struct pawl_db *base)
 {
     struct postgres *db = postgres_of(base);
     return !db->is_read_only && pawl_bell_drain(&db->bell, db->link.backend_pid);
+}
+
+static uint64_t postgres_knocks(const struct pawl_db *base)
+{
+    return const_postgres_of(base)->bell.knocks;
 }
 
 static struct pawl_str postgres_path(const struct pawl_db *base)
@@ -451,6 +456,7 @@ static const struct pawl_db_driver postgres_driver = {
     .file = postgres_file,
     .bell_fd = postgres_bell_fd,
     .bell_drain = postgres_bell_drain,
+    .knocks = postgres_knocks,
 };
 
 /* In the transaction of apply_schema, which has the turn: what the schema holds by now. */

@@ -67,6 +67,7 @@ static void connect_bell(struct pawl_bell *bell)
     if (code == PAWL_OK) code = pawl_link_flush(&bell->link, &err);
     if (code == PAWL_OK) {
         watch(bell, bell->pq->socket(bell->link.conn));
+        bell->knocks++;
         return;
     }
     pawl_link_close(&bell->link);
@@ -76,12 +77,14 @@ static void connect_bell(struct pawl_bell *bell)
 }
 
 /* Whether there was one of somebody else's. */
-static bool take_notifications(const struct pawl_bell *bell, int64_t own_pid)
+static bool take_notifications(struct pawl_bell *bell, int64_t own_pid)
 {
     bool is_heard = false;
     PGnotify *note;
     while ((note = bell->pq->notifies(bell->link.conn)) != NULL) {
-        if (note->be_pid != bell->link.backend_pid && note->be_pid != own_pid) is_heard = true;
+        bool is_others = note->be_pid != bell->link.backend_pid && note->be_pid != own_pid;
+        if (is_others) is_heard = true;
+        if (is_others && note->extra[0] != '\0') bell->knocks++;
         bell->pq->freemem(note);
     }
     return is_heard;
@@ -107,10 +110,12 @@ bool pawl_bell_drain(struct pawl_bell *bell, int64_t own_pid)
     return true;
 }
 
-void pawl_bell_ring(struct pawl_bell *bell, struct pawl_link *own)
+void pawl_bell_ring(struct pawl_bell *bell, struct pawl_link *own, bool knocks)
 {
+    enum pawl_statement how = knocks ? PAWL_SQL_BELL_KNOCK : PAWL_SQL_BELL_RING;
+    if (knocks) bell->knocks++;
     if (!has_link(bell)) {
-        pawl_link_hint(own, PAWL_SQL_BELL_RING);
+        pawl_link_hint(own, how);
         return;
     }
     /* A store that is never idle drains late: what has come must not pile up meanwhile. */
@@ -118,5 +123,5 @@ void pawl_bell_ring(struct pawl_bell *bell, struct pawl_link *own)
         bell->is_heard = true;
         wake_after(bell, 0);
     }
-    pawl_link_hint(&bell->link, PAWL_SQL_BELL_RING);
+    pawl_link_hint(&bell->link, how);
 }

@@ -20,6 +20,7 @@ struct pawl_bell {
     int watch_fd;  /* epoll: what is given out; stays the same however often we reconnect */
     int timer_fd;  /* in watch_fd: when to connect; now, when is_heard */
     bool is_heard; /* somebody has rung, and no drain has told of it yet */
+    uint64_t knocks; /* heard, or made; and one whenever some may have been missed */
 };
 
 /* Makes the descriptor, which is readable at once, and connects nothing yet.
@@ -34,8 +35,8 @@ void pawl_bell_close(struct pawl_bell *bell); /* takes one that is all zero */
  * commits for this store, whose ringing is dropped. */
 bool pawl_bell_drain(struct pawl_bell *bell, int64_t own_pid);
 
-/* Rings for others after a commit of own: on the bell's connection, else on the one that has
- * committed. Waits for nothing. */
-void pawl_bell_ring(struct pawl_bell *bell, struct pawl_link *own);
+/* Rings for others after a commit of own, or knocks: on the bell's connection, else on the one that
+ * has committed. Waits for nothing. */
+void pawl_bell_ring(struct pawl_bell *bell, struct pawl_link *own, bool knocks);
 
 #endif

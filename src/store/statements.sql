@@ -846,6 +846,10 @@ DO 'BEGIN EXECUTE ''LISTEN '' || current_setting(''search_path''); END';
 -- name: BELL_RING postgres only
 SELECT pg_notify(current_schema()::text, '');
 
+-- name: BELL_KNOCK postgres only
+-- The same, and holders of leases are to look.
+SELECT pg_notify(current_schema()::text, 'knock');
+
 -- Reads: pages for people and consumers.
 --
 -- A list asks for places first, (where in its order, key) with what is needed to choose among them, and then

@@ -461,7 +461,9 @@ enum pawl_code pawl_store_commit(struct pawl_store *store, struct pawl_set *set,
         code =
             pawl_db_change(store->db, PAWL_SQL_HEAD_SAVE, values, PAWL_COUNT_OF(values), true, err);
     }
+    store->db->knocks = head->knocks;
     if (code == PAWL_OK) code = pawl_db_commit(store->db, err);
+    head->has_changed = code == PAWL_OK;
     if (code == PAWL_UNKNOWN_OUTCOME) {
         store->is_begun = false;
         /* PostgreSQL's driver does so by itself, and its bell stays */
@@ -598,6 +600,12 @@ void pawl_store_checkpoint_all(struct pawl_store *store)
 bool pawl_store_was_race(const struct pawl_store *store)
 {
     return store->db != NULL && pawl_db_was_race(store->db);
+}
+
+uint64_t pawl_store_knocks(const struct pawl_store *store)
+{
+    if (store->db == NULL || store->db->driver->knocks == NULL) return 0;
+    return store->db->driver->knocks(store->db);
 }
 
 int pawl_store_bell_fd(const struct pawl_store *store)

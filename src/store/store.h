@@ -47,6 +47,8 @@ struct pawl_head {
     int64_t wall_ahead_ms;    /* what it is now, if that is another: whoever writes it to wall_offset_ms has to arm them
                                  anew */
     struct pawl_str store_id; /* borrowed from the store */
+    bool knocks;       /* for commit: holders of leases are to look (engine/engine.h) */
+    bool has_changed;  /* by commit: something was written */
     bool acknowledges; /* for commit: somebody is told of what is there, so it has to be on disk, whoever wrote
                           it: a process may have died in its sync and left what is only in memory */
 };
@@ -109,6 +111,8 @@ void pawl_store_checkpoint_all(struct pawl_store *store);
 /* PostgreSQL: a descriptor that becomes readable when another process has committed; -1 on SQLite (there the
  * turn file tells). Drain empties it and returns whether there was something. */
 int pawl_store_bell_fd(const struct pawl_store *store);
+/* PostgreSQL: a number that changes with each knock that is heard, our own too. */
+uint64_t pawl_store_knocks(const struct pawl_store *store);
 bool pawl_store_bell_drain(struct pawl_store *store);
 
 #endif

@@ -10,7 +10,11 @@
  * soon will be are renewed along, PAWL_BATCH_MAX in a call. If a renewal fails it is tried again
  * after a quarter of the time that is left until the margin, min(lease / 4, max(1 s, lease / 10))
  * before the end. Then the work must be stopped, whatever the store says later; doing that is for
- * whoever looks. */
+ * whoever looks.
+ *
+ * What an operator wants of a holder is told by each renewal, and sooner when he is knocked at: then
+ * all leases in hand are looked at, with a pause of many times what that has taken before the next
+ * time. Renewals go first. */
 #ifndef PAWL_SUPERVISOR_KEEPER_H
 #define PAWL_SUPERVISOR_KEEPER_H
 
@@ -21,13 +25,15 @@ struct pawl_keeper;
 
 /* Starts the thread.
  *
+ *   pawl      renews
+ *   hears     is knocked at; may be the same
  *   slots     how many leases there can be; they are named by their slot
  *   heard_fd  an event descriptor, rung when a lease has changed
  *   owner, log  borrowed until close
  *   fails     PAWL_NO_MEMORY */
-enum pawl_code pawl_keeper_open(struct pawl_keeper **out, struct pawl *pawl, struct pawl_str owner,
-                                int32_t slots, int heard_fd, const struct pawl_log *log,
-                                struct pawl_error *err) PAWL_MUST_USE;
+enum pawl_code pawl_keeper_open(struct pawl_keeper **out, struct pawl *pawl, struct pawl *hears,
+                                struct pawl_str owner, int32_t slots, int heard_fd,
+                                const struct pawl_log *log, struct pawl_error *err) PAWL_MUST_USE;
 void pawl_keeper_close(struct pawl_keeper *keeper); /* takes NULL */
 
 /* How often leases are renewed from now on; 0 = at a third of their length, and so where it is too

@@ -349,8 +349,8 @@ static enum pawl_code open_keeper(struct pawl_supervisor *supervisor, struct paw
     options.log_self = pawl->log.self;
     enum pawl_code code = pawl_open(&supervisor->keeping, &options, err);
     if (code != PAWL_OK) return code;
-    code = pawl_keeper_open(&supervisor->keeper, supervisor->keeping, supervisor->worker_id,
-                            supervisor->item_room, supervisor->heard_fd, &pawl->log, err);
+    code = pawl_keeper_open(&supervisor->keeper, supervisor->keeping, supervisor->pawl,
+                            supervisor->worker_id, supervisor->item_room, supervisor->heard_fd, &pawl->log, err);
     if (code == PAWL_OK) {
         pawl_keeper_pace(supervisor->keeper, supervisor->options.renew_every_ms);
     }

@@ -771,7 +771,7 @@ static enum pawl_code open_pool(struct pool *pool, struct pawl_error *err)
     ask.lease_ms = worker->options->lease_ms;
     ask.is_supervised = true;
     enum pawl_code code =
-        pawl_keeper_open(&pool->keeper, pawl, pool->options->worker_id, pool->options->slots,
+        pawl_keeper_open(&pool->keeper, pawl, pawl, pool->options->worker_id, pool->options->slots,
                          worker->heard_fd, worker->options->log, err);
     for (int32_t i = 0; i < pool->options->slots && code == PAWL_OK; i++) {
         code = open_slot(pool, &pool->slots[i], err);

@@ -462,36 +462,36 @@ test_that "the lease of a running command is renewed" lease_kept
 lease_lost()
 {
     add --id l
-    start_stubborn 0 --once --lease 2s
+    start_stubborn 0 --once --lease 1h
     run task cancel l --force; exits 0; has state '"CANCELLED"'
     hear term
     ended 0
     state l CANCELLED
     grep -q 'event=worker.lease_lost task=l' said || complain "$(cat said)"
 }
-test_that "a command whose lease is lost gets SIGTERM, and its outcome is dropped" lease_lost
+test_that "a command whose lease is lost gets SIGTERM at once, and its outcome is dropped" lease_lost
 
 asked_to_cancel()
 {
     add --id c
-    start_stubborn 1 --once --lease 3s
-    run task cancel c --reason 'changed my mind'; exits 0; has control '"cancel"'
+    start_stubborn 1 --once --lease 1h
+    run task cancel c --reason 'changed my mind'; exits 0
     hear term
     ended 0
     run task get c; has state '"CANCELLED"'; has epoch 1
 }
-test_that "a running task that is to be cancelled is stopped and then cancelled by its holder" asked_to_cancel
+test_that "a running task that is to be cancelled is stopped at once, and then cancelled by its holder" asked_to_cancel
 
 asked_to_pause()
 {
     add --id p
-    start_stubborn 75 --once --lease 3s
-    run task pause p; exits 0; has control '"pause"'
+    start_stubborn 75 --once --lease 1h
+    run task pause p; exits 0
     hear term
     ended 0
     run task get p; has state '"PAUSED"'; has retries 0
 }
-test_that "a running task that is to be paused is stopped and then paused by its holder" asked_to_pause
+test_that "a running task that is to be paused is stopped at once, and then paused by its holder" asked_to_pause
 
 finishes_all_the_same()
 {
@@ -499,8 +499,8 @@ finishes_all_the_same()
     for verb in pause cancel; do
         add --id "$verb"
         rm -f up
-        start_stubborn 0 --once --lease 3s
-        run task "$verb" "$verb"; exits 0; has control "\"$verb\""
+        start_stubborn 0 --once --lease 1h
+        run task "$verb" "$verb"; exits 0
         hear term
         ended 0
         run task get "$verb"; has state '"COMPLETED"'; has epoch 1; has retries 0
@@ -514,15 +514,18 @@ ends_before_it_hears()
     add --id e
     mkfifo go
     open_up
-    "$PAWL_BIN" worker run --once --lease 1m -- sh -c 'echo ready >'"$folder/up"'; read -r x <'"$folder/go"'; echo ok' 2>said &
+    "$PAWL_BIN" worker run --once --lease 1m -- sh -c 'echo $$ >pid; echo ready >'"$folder/up"'; read -r x <'"$folder/go"'; echo ok' 2>said &
     worker=$!
     hear ready
+    kill -STOP "$worker"
     run task cancel e; exits 0
     echo >go
+    until grep -q '^State:.Z' "/proc/$(cat pid)/status"; do :; done
+    kill -CONT "$worker"
     ended 0
     run task get e; has state '"COMPLETED"'; shows '"result":"ok"'
 }
-test_that "a command that ends with exit status 0 before it hears of a request completes its task" ends_before_it_hears
+test_that "a command that ends with exit status 0 before its worker hears of a request completes its task" ends_before_it_hears
 
 killed_after_grace()
 {

@@ -249,7 +249,7 @@ lost_leftover()
 {
     add --id l
     open_up
-    start_worker 1 --once --lease 2s --grace 100ms -- bash -c 'setsid bash -c "trap \"\" TERM; echo ready >up; while :; do sleep 0.02; done" & echo $! >pid; wait'
+    start_worker 1 --once --lease 1h --grace 100ms -- bash -c 'setsid bash -c "trap \"\" TERM; echo ready >up; while :; do sleep 0.02; done" & echo $! >pid; wait'
     hear ready
     run task cancel l --force; exits 0
     ended 0

@@ -1,6 +1,7 @@
 /* Handing out: order, queues, limits, repeats; what a claim never sees. */
 #include "base/arena.h"
 #include "core/limits.h"
+#include "engine/engine.h"
 #include "stores.h"
 
 #include <inttypes.h>
@@ -476,6 +477,29 @@ TEST_SQLITE("D-48 a lease is over at its end and not one millisecond before")
     CHECK_REFUSED(PAWL_LEASE_LOST,
                   pawl_task_progress(lab->pawl, id, 2, CHANGE(.fence = &fence), &lab->err));
     CHECK_NEAR(1, lab_get(lab, id).progress, 0);
+}
+
+TEST_EACH_STORE("a look at leases tells what a renewal tells, renews nothing, and writes nothing")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    struct pawl_str gone = lab_add(lab, NEW());
+    struct pawl_fence fences[] = {lab_start(lab, id, "w"), lab_start(lab, gone, "w")};
+    struct pawl_renewal seen[2];
+    check_ok(lab, pawl_task_cancel(lab->pawl, gone, true, NULL, &lab->err));
+    check_ok(lab, pawl_task_pause(lab->pawl, id, NULL, &lab->err));
+    struct pawl_task before = lab_get(lab, id);
+    const char *head = "SELECT next_key || ' ' || position || ' ' || now_ms FROM head";
+    const char *head_before = lab_sql(lab, head);
+    lab_elapse(lab, 1000);
+    check_ok(lab, pawl_engine_look_at_leases(lab->pawl, fences, 2, seen, &lab->err));
+    CHECK_CODE(PAWL_OK, seen[0].code);
+    CHECK_EQ(PAWL_CONTROL_PAUSE, seen[0].control);
+    CHECK(seen[0].lease_ms > 0 && seen[0].lease_ms < before.lease_ms);
+    CHECK_CODE(PAWL_LEASE_LOST, seen[1].code);
+    CHECK_TEXT(head_before, lab_sql(lab, head));
+    CHECK_EQ(before.version, lab_get(lab, id).version);
+    check_ok(lab, pawl_task_pause(lab->pawl, id, CHANGE(.fence = &fences[0]), &lab->err));
 }
 
 TEST_EACH_STORE("D-50 an attempt over its time-out fails though its lease is renewed")

@@ -184,6 +184,13 @@ static enum pawl_work_end wait_for_stop(struct stage *stage, struct pawl_work *w
     return PAWL_WORK_STOPPED;
 }
 
+static enum pawl_work_end detach(struct stage *stage, struct pawl_work *work)
+{
+    (void)stage;
+    (void)work;
+    return PAWL_WORK_DETACHED;
+}
+
 /* Heeds nothing but the gate. */
 static enum pawl_work_end wait_at_gate(struct stage *stage, struct pawl_work *work)
 {
@@ -1048,12 +1055,14 @@ static enum pawl_work_end save_and_stop(struct stage *stage, struct pawl_work *w
     return PAWL_WORK_STOPPED;
 }
 
-TEST_EACH_STORE("T-113 D-54 case-B17 pause and cancel reach the handler with the next renewal; it "
-                "can save before it stops")
+TEST_EACH_STORE("T-113 D-54 case-B17 pause and cancel reach the handler at once, whichever handle they "
+                "come by; it can save before it stops")
 {
-    struct stage stage = {.options = {KEPT}};
+    /* Its first renewal is twenty minutes away. */
+    struct stage stage = {.options = {.lease_ms = 3600 * SECOND_MS}};
     struct pawl_checkpoint checkpoint;
     start(&stage, lab, save_and_stop);
+    struct pawl *other = another(lab);
     struct pawl_str id = lab_add(lab, NEW());
     UNTIL(atomic_load(&stage.entered) == 1);
     CHECK_OK(pawl_task_pause(lab->pawl, id, NULL, &lab->err), &lab->err);
@@ -1067,10 +1076,50 @@ TEST_EACH_STORE("T-113 D-54 case-B17 pause and cancel reach the handler with the
 
     id = lab_add(lab, NEW());
     UNTIL(atomic_load(&stage.entered) == 2);
-    CHECK_OK(pawl_task_cancel(lab->pawl, id, false, NULL, &lab->err), &lab->err);
+    CHECK_OK(pawl_task_cancel(other, id, false, NULL, &lab->err), &lab->err);
     UNTIL(state_of(lab, id) == PAWL_TASK_CANCELLED);
     UNTIL(atomic_load(&stage.left) == 2);
     CHECK_EQ(PAWL_STOP_CANCELLED, atomic_load(&stage.reason));
+
+    id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 3);
+    CHECK_OK(pawl_task_cancel(other, id, true, NULL, &lab->err), &lab->err);
+    UNTIL(atomic_load(&stage.left) == 3);
+    CHECK_EQ(PAWL_STOP_LOST, atomic_load(&stage.reason));
+    pawl_close(other);
+    stop(&stage);
+}
+
+TEST_EACH_STORE("T-113 a request that nobody has knocked for is told with the next renewal")
+{
+    struct stage stage = {.options = {KEPT}};
+    start(&stage, lab, wait_for_stop);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(atomic_load(&stage.entered) == 1);
+    (void)lab_sql(lab, "UPDATE task SET control = 1, control_deadline_at_ms = lease_end_at_ms");
+    UNTIL(state_of(lab, id) == PAWL_TASK_PAUSED);
+    CHECK_EQ(PAWL_STOP_PAUSED, atomic_load(&stage.reason));
+    stop(&stage);
+}
+
+TEST_SQLITE("T-113 a request finds its holder among more leases than a call takes")
+{
+    enum { COUNT = PAWL_BATCH_MAX + 100 };
+    struct stage stage = {
+        .options = {.lease_ms = 3600 * SECOND_MS, .slots = 8, .detached_max = COUNT}};
+    struct pawl_task_new asks[COUNT];
+    start(&stage, lab, detach);
+    for (size_t i = 0; i < COUNT; i++) asks[i] = *NEW();
+    struct pawl_added *added = lab_add_batch(lab, asks, PAWL_BATCH_MAX);
+    (void)lab_add_batch(lab, asks, COUNT - PAWL_BATCH_MAX);
+    UNTIL(in_hand(&stage) == COUNT && atomic_load(&stage.left) == COUNT);
+    CHECK_OK(pawl_task_cancel(lab->pawl, added[PAWL_BATCH_MAX - 1].id, true, NULL, &lab->err),
+             &lab->err);
+    UNTIL(in_hand(&stage) == COUNT - 1);
+    struct pawl_str last = lab_add(lab, NEW());
+    UNTIL(state_of(lab, last) == PAWL_TASK_RUNNING);
+    CHECK_OK(pawl_task_pause(lab->pawl, last, NULL, &lab->err), &lab->err);
+    UNTIL(atomic_load(&stage.told) == PAWL_STOP_PAUSED);
     stop(&stage);
 }
 
@@ -1309,13 +1358,6 @@ TEST_EACH_STORE("B9 a child left behind beyond a lost lease keeps the task from 
 }
 
 /* ---- Deferred ---- */
-
-static enum pawl_work_end detach(struct stage *stage, struct pawl_work *work)
-{
-    (void)stage;
-    (void)work;
-    return PAWL_WORK_DETACHED;
-}
 
 TEST_EACH_STORE("detached work keeps its lease on no thread, and is completed by its token, once")
 {

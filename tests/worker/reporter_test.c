@@ -34,7 +34,7 @@ static struct pawl_task tell(struct lab *lab, const struct pawl_ending *ending)
         lab_claim(lab, CLAIM(.worker_id = W, .lease_ms = LEASE_MS, .is_supervised = true));
     CHECK_EQ(1, claimed.count);
     struct pawl_fence fence = claimed.grants[0].fence;
-    CHECK_OK(pawl_keeper_open(&keeper, lab->pawl, W, 1, heard_fd, NULL, &lab->err), &lab->err);
+    CHECK_OK(pawl_keeper_open(&keeper, lab->pawl, lab->pawl, W, 1, heard_fd, NULL, &lab->err), &lab->err);
     pawl_keeper_hold(keeper, 0, &fence, LEASE_MS, pawl_clock_boot_ms(), INT64_MAX);
     struct pawl_reporter_options options = {
         .pawl = lab->pawl, .keeper = keeper, .slot = 0, .heard_fd = heard_fd};

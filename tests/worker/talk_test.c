@@ -35,7 +35,7 @@ static void open_scene(struct scene *scene, struct lab *lab)
     struct pawl_claimed claimed = lab_claim(lab, CLAIM(.worker_id = W, .lease_ms = LEASE_MS));
     CHECK_EQ(1, claimed.count);
     scene->fence = claimed.grants[0].fence;
-    CHECK_OK(pawl_keeper_open(&scene->keeper, lab->pawl, W, 1, scene->heard_fd, NULL, &lab->err),
+    CHECK_OK(pawl_keeper_open(&scene->keeper, lab->pawl, lab->pawl, W, 1, scene->heard_fd, NULL, &lab->err),
              &lab->err);
     pawl_keeper_hold(scene->keeper, 0, &scene->fence, LEASE_MS, pawl_clock_boot_ms(), INT64_MAX);
     struct pawl_talk_options options = {

@@ -538,14 +538,28 @@ static void sign_of_life(struct pawl_step *step, int64_t worker)
     ((struct pawl_worker_row *)pawl_set_change(&step->set, entry))->seen_at_ms = step->now_ms;
 }
 
-/* *out has the code with which the task was found. */
-static void renew_one(struct pawl_step *step, const struct pawl_fence *fence, int64_t lease_ms,
-                      struct pawl_entry *entry, struct pawl_renewal *out)
+static struct pawl_renewal renewal_of(const struct pawl_step *step, const struct pawl_task_row *task)
 {
+    return (struct pawl_renewal){.code = PAWL_OK,
+                                 .lease_end_at_ms = task->lease_end_at_ms,
+                                 .lease_ms = task->lease_end_at_ms - step->now_ms,
+                                 .control = task->control,
+                                 .control_deadline_at_ms = task->control_deadline_at_ms};
+}
+
+/* *out has the code with which the task was found. */
+static void renew_one(struct pawl_step *step, const struct pawl_command *command,
+                      const struct pawl_fence *fence, struct pawl_entry *entry, struct pawl_renewal *out)
+{
+    int64_t lease_ms = command->ask.renew.lease_ms;
     const struct pawl_task_row *before = entry == NULL ? NULL : entry->row;
     if (out->code == PAWL_CORRUPT) return; /* nobody can tell whether the lease is lost */
     if (before == NULL || !pawl_fence_holds(step, fence, before)) {
         *out = (struct pawl_renewal){.code = PAWL_LEASE_LOST};
+        return;
+    }
+    if (command->ask.renew.only_looks) {
+        *out = renewal_of(step, before);
         return;
     }
     sign_of_life(step, before->owner);
@@ -555,11 +569,7 @@ static void renew_one(struct pawl_step *step, const struct pawl_fence *fence, in
     /* The timer may be early: it is left where it is and re-armed when it fires, so that a renewal moves no
      * index entry. It must never be late. */
     if (task->lease_end_at_ms < task->due_at_ms) task->due_at_ms = task->lease_end_at_ms;
-    *out = (struct pawl_renewal){.code = PAWL_OK,
-                                 .lease_end_at_ms = task->lease_end_at_ms,
-                                 .lease_ms = task->lease_end_at_ms - step->now_ms,
-                                 .control = task->control,
-                                 .control_deadline_at_ms = task->control_deadline_at_ms};
+    *out = renewal_of(step, task);
 }
 
 enum pawl_code pawl_rule_renew(struct pawl_step *step, struct pawl_command *command)
@@ -577,8 +587,7 @@ enum pawl_code pawl_rule_renew(struct pawl_step *step, struct pawl_command *comm
     if (step->set.is_short) return PAWL_BUSY;
     command->err = (struct pawl_error){0};
     for (size_t i = 0; i < count; i++) {
-        renew_one(step, &command->ask.renew.fences[i], command->ask.renew.lease_ms, entries[i],
-                  &command->out.renewals[i]);
+        renew_one(step, command, &command->ask.renew.fences[i], entries[i], &command->out.renewals[i]);
     }
     return PAWL_OK;
 }

@@ -38,7 +38,7 @@ enum pawl_code pawl_rule_queue(struct pawl_step *step, struct pawl_command *comm
     return PAWL_OK;
 }
 
-/* Leaves a request for the holder, who learns it with its next renewal. */
+/* Leaves a request for the holder, who is knocked at, and learns it with its next renewal at the latest. */
 static enum pawl_code request(struct pawl_step *step, struct pawl_command *command,
                               struct pawl_entry *entry, enum pawl_control control)
 {
@@ -49,6 +49,7 @@ static enum pawl_code request(struct pawl_step *step, struct pawl_command *comma
                               "task %.*s is asked to cancel already", PAWL_STR_ARG(before->id));
     }
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    step->knocks = true;
     task->control = control;
     task->control_deadline_at_ms = step->now_ms + task->lease_ms;
     task->due_at_ms = pawl_lease_due(task) < task->due_at_ms ? pawl_lease_due(task) : task->due_at_ms;
@@ -179,6 +180,7 @@ enum pawl_code pawl_rule_cancel(struct pawl_step *step, struct pawl_command *com
             by = PAWL_BY_WORKER;
         } else if (is_forced) {
             raises_epoch = true;
+            step->knocks = true;
         } else {
             return request(step, command, entry, PAWL_CONTROL_CANCEL);
         }
