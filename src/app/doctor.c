@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "engine/engine.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,6 +39,8 @@ enum {
     FINISHED_MANY = 100 * 1000,
     FINISHED_DAYS = 30,
     CONTINUATIONS_MANY = 100,
+    NOTES_MAX = 5,     /* tasks that are named one by one */
+    HELD_LOOKS = 100,  /* tasks in hand whose locks are looked at */
 };
 
 static const int64_t disk_low_bytes = 256 * MIB;
@@ -355,6 +358,70 @@ static void look_at_consumers(struct doctor *doctor, const struct pawl_health *h
     }
 }
 
+/* ---- Locks -------------------------------------------------------------------------------------
+ */
+
+/* Why the first of the lost ones wait. */
+static enum pawl_code look_at_lost(struct doctor *doctor)
+{
+    struct pawl_cli *cli = doctor->cli;
+    struct pawl_page page;
+    struct pawl_list ask = PAWL_LIST_INIT;
+    ask.states = 1U << PAWL_TASK_RECOVERY_PENDING;
+    ask.limit = NOTES_MAX;
+    enum pawl_code code = pawl_task_list(cli->pawl, &ask, cli->keep, &page, &cli->err);
+    for (size_t i = 0; code == PAWL_OK && i < page.count; i++) {
+        const struct pawl_task *task = &page.tasks[i];
+        if (task->recovery_note.len == 0) continue;
+        find(doctor, LEVEL_WARNING, "recovery",
+             TEXT("task %.*s: %.*s", PAWL_STR_ARG(task->id), PAWL_STR_ARG(task->recovery_note)),
+             PAWL_STR(""));
+    }
+    return code;
+}
+
+/* A lock proves something only in the file that its row names. */
+static enum pawl_code count_elsewhere(struct doctor *doctor, const struct pawl_place *place,
+                                      int64_t *out)
+{
+    struct pawl_cli *cli = doctor->cli;
+    struct pawl_page page;
+    struct pawl_list ask = PAWL_LIST_INIT;
+    ask.states = 1U << PAWL_TASK_RUNNING | 1U << PAWL_TASK_RECOVERY_PENDING;
+    ask.limit = HELD_LOOKS;
+    enum pawl_code code = pawl_task_list(cli->pawl, &ask, cli->keep, &page, &cli->err);
+    *out = 0;
+    for (size_t i = 0; code == PAWL_OK && i < page.count; i++) {
+        struct pawl_str there = page.tasks[i].lease_place;
+        bool is_of_boot = pawl_place_is_of_boot(there, cli->pawl->env->boot_id);
+        if (is_of_boot && !pawl_str_equal(there, pawl_str_of(place->id))) ++*out;
+    }
+    return code;
+}
+
+static enum pawl_code look_at_locks(struct doctor *doctor)
+{
+    struct pawl_place place;
+    struct pawl_error err = {0};
+    int64_t elsewhere;
+    if (pawl_engine_check_locks(doctor->cli->pawl, &place, &err) != PAWL_OK) {
+        find(doctor, LEVEL_ERROR, "locks",
+             TEXT("no lock of an execution can be had: %s", err.text),
+             PAWL_STR("Workers claim nothing before that is mended, and what they have lost waits"));
+        return PAWL_OK;
+    }
+    enum pawl_code code = count_elsewhere(doctor, &place, &elsewhere);
+    if (code == PAWL_OK && elsewhere > 0) {
+        find(doctor, LEVEL_WARNING, "locks",
+             TEXT("%" PRId64 " tasks have their locks in another file than that of %s: it was "
+                  "replaced, or they are another user's, or PAWL_LOCKS differs",
+                  elsewhere, place.folder),
+             PAWL_STR("They go on; but if one loses its worker it waits for a reboot, or for `pawl task "
+                      "resolve`"));
+    }
+    return code;
+}
+
 /* ---- All of it ---------------------------------------------------------------------------------
  */
 
@@ -368,6 +435,9 @@ static enum pawl_code look_inside(struct doctor *doctor, bool is_file)
     if (code != PAWL_OK) return code;
     look_at_store(doctor, &health, is_file);
     look_at_tasks(doctor, &health);
+    code = look_at_lost(doctor);
+    if (code == PAWL_OK) code = look_at_locks(doctor);
+    if (code != PAWL_OK) return code;
     look_at_queues(doctor, &queues, health.now_ms);
     look_at_consumers(doctor, &health);
     return PAWL_OK;

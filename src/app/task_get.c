@@ -151,6 +151,8 @@ static void draw_lines(struct pawl_cli *cli, const struct details *details)
     put_line(cli, "state", pawl_show_state(scratch, task));
     put_line(cli, "asked because", task->control_reason);
     put_line(cli, "why", details->why);
+    put_line(cli, "recovery", task->recovery_note);
+    put_instant(cli, "looked again", task->recovery_look_at_ms);
     put_line(cli, "error", task->error);
     put_line(cli, "priority", pawl_arena_format(scratch, "%" PRId32, task->priority));
     put_line(cli, "progress", pawl_arena_format(scratch, "%.1f%%", task->progress));

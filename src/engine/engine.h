@@ -232,6 +232,9 @@ bool pawl_engine_may_wait(struct pawl *pawl);
  *   fails  PAWL_LEASE_ACTIVE  the work of its lost lease is seen to go on, and he does not overrule that */
 enum pawl_code pawl_engine_look_at_work(struct pawl *pawl, struct pawl_command *command, struct pawl_error *err);
 
+/* Whether executions can have locks here: pawl_place_check. A world of tests has none of its own. */
+enum pawl_code pawl_engine_check_locks(struct pawl *pawl, struct pawl_place *place, struct pawl_error *err);
+
 /* The engine's: knocks at the holders if somebody has, since it was looked last. */
 void pawl_engine_hear_knocks(struct pawl *pawl);
 

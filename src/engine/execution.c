@@ -71,6 +71,19 @@ enum pawl_code pawl_execution_begin(struct pawl *pawl, const struct pawl_fence *
     return PAWL_OK;
 }
 
+enum pawl_code pawl_engine_check_locks(struct pawl *pawl, struct pawl_place *place, struct pawl_error *err)
+{
+    if (pawl->env->find_execution != NULL) {
+        place->id[0] = '\0';
+        return PAWL_OK;
+    }
+    enum pawl_code code = pawl_engine_enter(pawl, err);
+    if (code != PAWL_OK) return code;
+    code = pawl_place_check(place, &pawl->locks, err);
+    pawl_engine_leave(pawl);
+    return code;
+}
+
 int pawl_execution_fd(const struct pawl_execution *execution)
 {
     return execution == NULL ? -1 : execution->held.fd;

@@ -71,11 +71,9 @@ static enum pawl_code name_folder(struct pawl_place *place, struct pawl_error *e
 
 /* Beside a database its folder is as safe as that is. Where others may make one in our name, ours
  * must be ours. */
-static enum pawl_code make_folder(const struct pawl_place *place, struct pawl_error *err)
+static enum pawl_code check_folder(const struct pawl_place *place, struct pawl_error *err)
 {
     struct stat found;
-    if (mkdir(place->folder, 0700) != 0 && errno != EEXIST)
-        return io_error(err, "make", place->folder);
     if (lstat(place->folder, &found) != 0) return io_error(err, "look at", place->folder);
     bool is_beside = place->locks->db_path[0] != '\0';
     bool is_ours = S_ISDIR(found.st_mode) && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
@@ -83,6 +81,13 @@ static enum pawl_code make_folder(const struct pawl_place *place, struct pawl_er
     if (is_ours) return PAWL_OK;
     return pawl_error_set(err, PAWL_IO, "%s is not a folder of this user alone%s", place->folder,
                           is_beside ? "" : "; PAWL_LOCKS may name another");
+}
+
+static enum pawl_code make_folder(const struct pawl_place *place, struct pawl_error *err)
+{
+    if (mkdir(place->folder, 0700) != 0 && errno != EEXIST)
+        return io_error(err, "make", place->folder);
+    return check_folder(place, err);
 }
 
 /* Opens the file and says which it is: by what it holds, and by its inode, whose number no other
@@ -190,6 +195,38 @@ enum pawl_code pawl_place_open(struct pawl_place *place, const struct pawl_locks
     }
     if (err != NULL) err->code = PAWL_IO;
     return PAWL_IO;
+}
+
+/* Whether the folder, which is not there, could be made. */
+static enum pawl_code check_parent(const struct pawl_place *place, struct pawl_error *err)
+{
+    char parent[PAWL_PLACE_PATH_BYTES_MAX + 1];
+    memcpy(parent, place->folder, sizeof parent);
+    char *slash = strrchr(parent, '/'); /* there is one: the path is absolute */
+    slash[slash == parent ? 1 : 0] = '\0';
+    return access(parent, W_OK | X_OK) == 0 ? PAWL_OK : io_error(err, "make a folder in", parent);
+}
+
+enum pawl_code pawl_place_check(struct pawl_place *place, const struct pawl_locks *locks,
+                                struct pawl_error *err)
+{
+    struct stat found;
+    int fd;
+    place->locks = locks;
+    place->id[0] = '\0';
+    enum pawl_code code = name_folder(place, err);
+    if (code != PAWL_OK) return code;
+    if (lstat(place->folder, &found) != 0 && errno == ENOENT) return check_parent(place, err);
+    code = check_folder(place, err);
+    if (code != PAWL_OK) return code;
+    if (access(place->folder, W_OK | X_OK) != 0) return io_error(err, "write to", place->folder);
+    code = open_file(place, O_RDWR, &fd, place->id, err);
+    if (code == PAWL_NOT_FOUND && err != NULL) *err = (struct pawl_error){0};
+    if (code == PAWL_NOT_FOUND) return PAWL_OK; /* it is made when it is needed */
+    if (code != PAWL_OK && err != NULL) err->code = PAWL_IO;
+    if (code != PAWL_OK) return PAWL_IO;
+    (void)close(fd); /* nothing was written */
+    return PAWL_OK;
 }
 
 bool pawl_place_is_of_boot(struct pawl_str id, struct pawl_str boot_id)

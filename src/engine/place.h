@@ -37,6 +37,11 @@ struct pawl_place {
 enum pawl_code pawl_place_open(struct pawl_place *place, const struct pawl_locks *locks, bool may_make,
                                struct pawl_error *err);
 
+/* The same, and whether locks could be taken there; makes nothing. Without an id nobody has held a lock there yet.
+ *
+ *   fails  PAWL_IO  they could not: the sentence says why */
+enum pawl_code pawl_place_check(struct pawl_place *place, const struct pawl_locks *locks, struct pawl_error *err);
+
 /* Whether a place's id names this boot. */
 bool pawl_place_is_of_boot(struct pawl_str id, struct pawl_str boot_id);
 

@@ -65,6 +65,8 @@ void pawl_show_task_json(struct pawl_json_writer *w, const struct pawl_task *tas
     pawl_show_text(w, "control", pawl_str_of(pawl_control_name(task->control)));
     pawl_show_text(w, "control_reason", task->control_reason);
     pawl_show_instant(w, "control_deadline_at_ms", task->control_deadline_at_ms);
+    pawl_show_text(w, "recovery_note", task->recovery_note);
+    pawl_show_instant(w, "recovery_look_at_ms", task->recovery_look_at_ms);
     pawl_json_put_member_int64(w, "open_dependencies", task->open_dependencies);
     pawl_show_text(w, "blocked_by", task->blocked_by);
     pawl_show_text(w, "correlation_id", task->correlation_id);

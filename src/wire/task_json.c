@@ -249,6 +249,8 @@ static const struct {
     {"control", read_over},
     {"control_reason", read_over},
     {"control_deadline_at_ms", read_over},
+    {"recovery_note", read_over},
+    {"recovery_look_at_ms", read_over},
     {"open_dependencies", read_over},
     {"blocked_by", read_over},
     {"error", read_over},

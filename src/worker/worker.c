@@ -15,6 +15,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "engine/engine.h"
 #include "supervisor/clock.h"
 #include "supervisor/keeper.h"
 #include "worker/board.h"
@@ -173,6 +174,16 @@ static void find_commands(struct worker *worker)
     }
 }
 
+/* One that is to end anyway does not wait for a machine to get well. */
+static void give_up(struct worker *worker, const struct pawl_error *err)
+{
+    bool is_to_end = worker->options->is_once || worker->options->is_until_empty;
+    if (!is_to_end || worker->is_draining || worker->code != PAWL_OK) return;
+    worker->claims_are_over = true;
+    worker->code = PAWL_IO;
+    worker->err = *err;
+}
+
 /* The task is not to blame: it goes back uncounted. It is this worker that waits, longer each time,
  * and then tries one task. */
 static void take_start_failure(struct worker *worker, struct slot *slot,
@@ -189,12 +200,7 @@ static void take_start_failure(struct worker *worker, struct slot *slot,
                    PAWL_TEXT("task", slot->fence.task_id),
                    PAWL_INT("again_in_ms", pool->start_retry_ms),
                    PAWL_TEXT("error", pawl_str_of(err->text)));
-    /* One that is to end anyway does not wait for a machine to get well. */
-    bool is_to_end = worker->options->is_once || worker->options->is_until_empty;
-    if (!is_to_end || worker->is_draining || worker->code != PAWL_OK) return;
-    worker->claims_are_over = true;
-    worker->code = PAWL_IO;
-    worker->err = *err;
+    give_up(worker, err);
 }
 
 static void report(struct slot *slot, const struct pawl_ending *ending)
@@ -514,6 +520,12 @@ static void take_failure(struct pool *pool, const struct pawl_claim_answer *answ
                        PAWL_TEXT("code", pawl_str_of(pawl_code_name(answer->code))),
                        PAWL_INT("again_in_ms", pool->claim_retry_ms),
                        PAWL_TEXT("error", pawl_str_of(answer->err.text)));
+        /* A store comes back; a folder is mended by somebody. */
+        struct pawl_place place;
+        struct pawl_error err = {0};
+        if (pawl_engine_check_locks(worker->options->pawl, &place, &err) == PAWL_IO) {
+            give_up(worker, &err);
+        }
         return;
     }
     worker->claims_are_over = true;

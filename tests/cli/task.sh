@@ -83,7 +83,7 @@ shape()
 {
     add --id s --queue q --title t --goal g --input '{"n":129.90}' --metadata '{"m":1}' --key k
     run task get s; exits 0; lines 1
-    shows '^\{"id":"s","queue":"q","state":"QUEUED","title":"t","priority":20,"progress":0,"progress_epoch":0,"retries":0,"recoveries":0,"max_retries":3,"version":[0-9]+,"epoch":0,"owner":null,"lease_end_at_ms":null,"lease_ms":0,"next_retry_at_ms":null,"timeout_ms":0,"created_at_ms":[0-9]+,"updated_at_ms":[0-9]+,"started_at_ms":null,"finished_at_ms":null,"control":null,"control_reason":null,"control_deadline_at_ms":null,"open_dependencies":0,"blocked_by":null,"correlation_id":"[^"]+","key":"k","error":null,"goal":"g","input":\{"n":129.90\},"metadata":\{.*"m":1.*\},"result":null,"depends_on":\[\],"why":".+"\}$'
+    shows '^\{"id":"s","queue":"q","state":"QUEUED","title":"t","priority":20,"progress":0,"progress_epoch":0,"retries":0,"recoveries":0,"max_retries":3,"version":[0-9]+,"epoch":0,"owner":null,"lease_end_at_ms":null,"lease_ms":0,"next_retry_at_ms":null,"timeout_ms":0,"created_at_ms":[0-9]+,"updated_at_ms":[0-9]+,"started_at_ms":null,"finished_at_ms":null,"control":null,"control_reason":null,"control_deadline_at_ms":null,"recovery_note":null,"recovery_look_at_ms":null,"open_dependencies":0,"blocked_by":null,"correlation_id":"[^"]+","key":"k","error":null,"goal":"g","input":\{"n":129.90\},"metadata":\{.*"m":1.*\},"result":null,"depends_on":\[\],"why":".+"\}$'
 }
 test_that "the JSON of a task has the names of the fields of pawl.h, and payloads as they came" shape
 

@@ -80,6 +80,9 @@ worker_killed()
     until grep -q "its work goes on" said2; do :; done
     [ ! -e second ] || complain "it was given out while its command ran"
     run task resolve k --outcome QUEUED; refuses 4 LEASE_ACTIVE 'force this'
+    run task get k; shows '"recovery_note":"its work goes on: worker ' '"recovery_look_at_ms":[0-9]{13},'
+    run task get k -o table; shows '^recovery +its work goes on: worker ' '^looked again +[0-9]'
+    run doctor; exits 1; shows '"level":"warning","what":"recovery","finding":"task k: its work goes on: worker '
     echo now >&5
     ended 0
     local waited=$(($(started_at k 3) - $(cat first)))
@@ -158,6 +161,42 @@ no_lock()
     ended 0
 }
 test_that "where no lock can be had nothing is claimed, until there can" no_lock
+
+no_lock_at_the_end()
+{
+    add --id n
+    export PAWL_LOCKS=$folder/pawl.db-locks
+    echo 'no folder' >pawl.db-locks
+    run worker run --until-empty -- true; exits 6; says '^pawl: IO: .*pawl.db-locks is not a folder'
+    run worker run --once -- true; exits 6; says '^pawl: IO: .*pawl.db-locks is not a folder'
+    run task get n; has state '"QUEUED"'; has epoch 0
+}
+test_that "a worker that is to end does not wait until locks can be had" no_lock_at_the_end
+
+doctor_of_locks()
+{
+    add --id p
+    open_up
+    export PAWL_LOCKS=$folder/pawl.db-locks
+    run doctor; exits 0
+    start_worker 1 -- sh -c "$deaf"
+    hear ready
+    run doctor; exits 0
+    mv pawl.db-locks/place away
+    run doctor; exits 1
+    shows '"level":"warning","what":"locks","finding":"1 tasks have their locks in another file than that of [^"]*/pawl.db-locks: '
+    mv away pawl.db-locks/place
+    run doctor; exits 0
+    chmod 777 pawl.db-locks
+    run doctor; exits 1
+    shows '"level":"error","what":"locks","finding":"no lock of an execution can be had: [^"]*/pawl.db-locks is not a folder of this user alone'
+    chmod 700 pawl.db-locks
+    echo now >&5
+    until_state p COMPLETED
+    kill -TERM "$worker"
+    ended 0
+}
+test_that "the doctor looks at the folder of locks, and whether those of running tasks are there" doctor_of_locks
 
 # ---- What a command leaves running -------------------------------------------------------------------
 
