@@ -203,7 +203,7 @@ int pawl_cli_fsck(struct pawl_cli *cli)
         cli->keep, ",\"rows\":%" PRId64 ",\"found\":%" PRId64 ",\"repaired\":%" PRId64, done.rows,
         done.found, done.repaired);
     pawl_listing_end(&checking.listing, tail);
-    if (pawl_output_is_table(&cli->out)) {
+    if (cli->out.form != PAWL_FORM_JSON) { /* which has them */
         (void)fprintf(stderr,
                       "%" PRId64 " rows, %" PRId64 " findings, %" PRId64 " of them repaired\n",
                       done.rows, done.found, done.repaired);

@@ -124,15 +124,16 @@ clean()
 {
     add --id a; add --id b --depends-on a
     work -- true
-    run fsck; exits 0; prints ''
+    run fsck; exits 0; prints ''; says '^[0-9]+ rows, 0 findings, 0 of them repaired$'
     run fsck -o json; exits 0; shows '^\{"findings":\[\],"rows":[0-9]+,"found":0,"repaired":0\}$'
+    [ ! -s "$folder/err" ] || complain "the counts were to be said once"
     run fsck -o table; exits 0; says '^[0-9]+ rows, 0 findings, 0 of them repaired$'
     run fsck --repair --skip-file; exits 0
     run fsck --let-out a; refuses 2 INVALID 'let_out'
     run fsck --repair --let-out a; refuses 3 NOT_FOUND 'let_out'
     run --db none.db fsck; refuses 3 NOT_FOUND ''
 }
-test_that "fsck of a store that is well says nothing and exits 0" clean
+test_that "fsck of a store that is well finds nothing, says how much it has read, and exits 0" clean
 
 damaged()
 {
