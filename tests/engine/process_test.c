@@ -1,18 +1,20 @@
 /* Several processes on one store, and some that die. The children check nothing: their exit says
  * what they found. They are forked before this program has any thread. */
 #include "base/arena.h"
+#include "engine/engine.h"
 #include "stores.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { TASKS = 1000, CLAIMERS = 8 };
+enum { TASKS = 1000, CLAIMERS = 8, LOOKS_MAX = 30000 /* a millisecond apart */ };
 
 /* In a child: a handle with threads, in the real world. */
 static struct pawl *child_open(struct lab *lab)
@@ -257,23 +259,46 @@ TEST_EACH_STORE("T-101 tasks that another process has queued are claimed")
 
 static int add_one_later(struct lab *lab, int number)
 {
-    (void)number;
     (void)raise(SIGSTOP); /* until the test is ready */
-    struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
-    (void)nanosleep(&pause, NULL);
-    return add_some(lab, 1);
+    return add_some(lab, number);
+}
+
+/* Whether a claim waits: the engine sleeps, and what it has put aside does not change meanwhile. */
+static bool is_one_parked(struct pawl *pawl)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    bool is_parked = pawl->is_sleeping && pawl_parked_count(pawl->parked) == 1;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    return is_parked;
+}
+
+/* Lets a stopped child go on once the claim of the test waits. */
+struct waker {
+    struct pawl *pawl;
+    pid_t child;
+};
+
+static void *wake_child(void *argument)
+{
+    const struct waker *waker = argument;
+    for (int i = 0; i < LOOKS_MAX && !is_one_parked(waker->pawl); i++) (void)poll(NULL, 0, 1);
+    (void)kill(waker->child, SIGCONT);
+    return NULL;
 }
 
 TEST_EACH_STORE("a claim that waits is woken by a task that another process adds")
 {
-    pid_t child = lab_fork(lab, add_one_later, 0);
+    pid_t child = lab_fork(lab, add_one_later, 1);
+    pthread_t thread;
     wait_stopped(child);
     lab_open_real(lab);
     CHECK_EQ(0, lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"))).count);
-    CHECK_EQ(0, kill(child, SIGCONT));
+    struct waker waker = {lab->pawl, child};
+    CHECK_EQ(0, pthread_create(&thread, NULL, wake_child, &waker));
     struct pawl_claimed claimed =
         lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"), .wait_ms = 30000));
     CHECK_EQ(1, claimed.count);
+    CHECK_EQ(0, pthread_join(thread, NULL));
     CHECK_EQ(0, lab_wait(child));
 }
 
@@ -306,16 +331,34 @@ static void *say_progress(void *argument)
     return NULL;
 }
 
+/* Whether the engine has a call in hand; or sleeps, and nobody calls. */
+static bool is_at_work(struct pawl *pawl, bool has_call)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    bool works = !pawl->is_sleeping && pawl->incoming.count == 0;
+    bool is_so = works == has_call && (pawl->call_count > 0) == has_call;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    return is_so;
+}
+
+static bool until_at_work(struct pawl *pawl, bool has_call)
+{
+    bool is_so = false;
+    for (int i = 0; i < LOOKS_MAX && !(is_so = is_at_work(pawl, has_call)); i++) {
+        (void)poll(NULL, 0, 1);
+    }
+    return is_so;
+}
+
 /* Exits while its update waits for the store, which the test holds. */
 static int die_before_update(struct lab *lab, int number)
 {
     (void)number;
     lab->pawl = child_open(lab);
     pthread_t thread;
+    if (!until_at_work(lab->pawl, false)) return 4;
     if (pthread_create(&thread, NULL, say_progress, lab) != 0) return 5;
-    struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
-    (void)nanosleep(&pause, NULL);
-    return 9;
+    return until_at_work(lab->pawl, true) ? 9 : 6;
 }
 
 TEST_EACH_STORE("T-035 a process that exits before its update is written: progress is still 0")
@@ -382,6 +425,11 @@ static int complete_quickly(struct lab *lab, int number)
     }
 }
 
+static int completed(struct lab *lab)
+{
+    return atoi(lab_sql(lab, "SELECT count(*) FROM task WHERE state = 5"));
+}
+
 TEST_EACH_STORE("a process that is killed at work leaves each task completed, held or queued, and "
                 "no turn taken")
 {
@@ -393,8 +441,10 @@ TEST_EACH_STORE("a process that is killed at work leaves each task completed, he
     lab->pawl = NULL;
     for (int i = 0; i < 3; i++) {
         pid_t child = lab_fork(lab, complete_quickly, 0);
-        struct timespec pause = {.tv_nsec = (20 + i * 30) * 1000 * 1000};
-        (void)nanosleep(&pause, NULL);
+        int wanted = completed(lab) + 20 + 10 * i; /* and goes on while we look */
+        for (int looks = 0; looks < LOOKS_MAX && completed(lab) < wanted; looks++) {
+            (void)poll(NULL, 0, 1);
+        }
         (void)kill(child, SIGKILL);
         int status = lab_wait(child);
         CHECK(status == -1 || status == 0);

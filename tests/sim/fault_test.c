@@ -551,8 +551,7 @@ static void life_open(struct life *life)
 {
     const char *where = getenv("TMPDIR");
     if (where == NULL || strlen(where) > sizeof life->folder / 2) where = "/tmp";
-    (void)snprintf(life->folder, sizeof life->folder, "%.40s/pawl-sim-XXXXXX", where);
-    CHECK(mkdtemp(life->folder) != NULL);
+    CHECK(sim_folder_make(where, life->folder, sizeof life->folder));
     ground_open(&life->ground, life->folder);
 }
 

@@ -43,16 +43,14 @@ static char folder[64];
 static void make_folder(void)
 {
     const char *where = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-    (void)snprintf(folder, sizeof folder, "%s/pawl-sim-XXXXXX", where);
-    if (mkdtemp(folder) == NULL) {
-        perror(folder);
-        exit(2);
-    }
+    if (sim_folder_make(where, folder, sizeof folder)) return;
+    perror(where);
+    exit(2);
 }
 
 static void remove_folder(void)
 {
-    (void)rmdir(folder); /* what a run that died has left in it stays */
+    (void)rmdir(folder); /* with what a run that died has left in it the next one sweeps it */
 }
 
 static struct ground ground;

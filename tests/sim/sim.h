@@ -425,6 +425,10 @@ struct ground {
     char wal_name[SIM_PATH_BYTES_MAX];
     struct sim *running; /* NULL between runs */
 };
+/* Makes a folder in another for this process and its children, and takes away what runs that were
+ * killed have left there. False if it cannot be made. */
+bool sim_folder_make(const char *where, char *out, size_t room);
+
 /* folder is a real one, for the file of the turn. Close leaves it empty. */
 void ground_open(struct ground *ground, const char *folder);
 void ground_close(struct ground *ground);

@@ -3,9 +3,12 @@
 #include "sim.h"
 #include "test.h"
 
+#include <dirent.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 TEST_MAIN()
@@ -19,8 +22,7 @@ static void lab_open(struct lab *lab)
 {
     const char *where = getenv("TMPDIR");
     if (where == NULL || strlen(where) > sizeof lab->folder / 2) where = "/tmp";
-    (void)snprintf(lab->folder, sizeof lab->folder, "%.40s/pawl-sim-XXXXXX", where);
-    CHECK(mkdtemp(lab->folder) != NULL);
+    CHECK(sim_folder_make(where, lab->folder, sizeof lab->folder));
     ground_open(&lab->ground, lab->folder);
 }
 
@@ -39,6 +41,49 @@ static struct sim_result run(struct lab *lab, const struct sim_options *options)
              result.fault, options->seed);
     }
     return result;
+}
+
+static int left_in(const char *where)
+{
+    int count = 0;
+    DIR *folder = opendir(where);
+    CHECK(folder != NULL);
+    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        count += entry->d_name[0] == '.' ? 0 : 1;
+    }
+    (void)closedir(folder);
+    return count;
+}
+
+TEST("what a killed run has left is swept by the next one, and what one that lives has is not")
+{
+    enum { MADE_BYTES_MAX = 128 };
+    char where[] = "/tmp/sim-sweep-XXXXXX";
+    char made[MADE_BYTES_MAX];
+    int pipes[2];
+    char byte;
+    CHECK(mkdtemp(where) != NULL);
+    CHECK_EQ(0, pipe(pipes));
+    pid_t child = fork();
+    if (child == 0) {
+        static struct ground ground;
+        if (!sim_folder_make(where, made, sizeof made)) _exit(1);
+        ground_open(&ground, made);
+        if (write(pipes[1], "x", 1) != 1) _exit(1);
+        for (;;) (void)pause();
+    }
+    CHECK_EQ(1, read(pipes[0], &byte, 1));
+    CHECK(sim_folder_make(where, made, sizeof made));
+    CHECK_EQ(2, left_in(where));
+    CHECK_EQ(0, kill(child, SIGKILL));
+    CHECK_EQ(child, waitpid(child, NULL, 0));
+    CHECK(sim_folder_make(where, made, sizeof made));
+    CHECK_EQ(2, left_in(where)); /* both are ours */
+    (void)close(pipes[0]);
+    (void)close(pipes[1]);
+    pid_t cleaner = fork();
+    if (cleaner == 0) _exit(execlp("rm", "rm", "-rf", where, (char *)NULL));
+    CHECK_EQ(cleaner, waitpid(cleaner, NULL, 0));
 }
 
 TEST("the simulation holds for 300 seeds")

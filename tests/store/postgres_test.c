@@ -66,6 +66,26 @@ static void set_trap(struct lab *lab, struct trap *trap)
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
+TEST("D-18 on PostgreSQL a change is on disk when its commit returns, whatever the default is")
+{
+    static struct lab lab;
+    lab_prepare(&lab, &postgres_kind);
+    size_t len = strlen(lab.target); /* its last parameter is options */
+    (void)snprintf(lab.target + len, sizeof lab.target - len, "%%20-csynchronous_commit%%3Doff");
+    CHECK_OK(lab_store(&lab, false, &lab.store), &lab.err);
+    CHECK_TEXT("off", postgres_sql(lab.target, "SHOW synchronous_commit"));
+    (void)postgres_sql(lab.target, "CREATE TABLE seen (setting text); "
+                                   "CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS "
+                                   "'BEGIN INSERT INTO seen VALUES "
+                                   "(current_setting(''synchronous_commit'')); RETURN NULL; END'; "
+                                   /* at the commit itself */
+                                   "CREATE CONSTRAINT TRIGGER see AFTER UPDATE ON head DEFERRABLE "
+                                   "INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION see()");
+    for (int64_t key = 1; key <= 3; key++) add(&lab, key);
+    CHECK_TEXT("on on on", postgres_sql(lab.target, "SELECT string_agg(setting, ' ') FROM seen"));
+    lab_close(&lab);
+}
+
 TEST("on PostgreSQL a store is made in a schema of its own, once")
 {
     static struct lab lab;
