@@ -232,7 +232,9 @@ static int64_t task(struct rows *rows, bool is_finished)
     add(&v, 0);
     add_many(&v, ROWS_NULL, 3);
     add(&v, key);                   /* body_digest */
-    add_many(&v, ROWS_NULL, 2);     /* run_at_ms, lease_place */
+    add_many(&v, ROWS_NULL, 3);     /* run_at_ms, lease_place, workflow */
+    add(&v, 0);                     /* claims */
+    add(&v, ROWS_NULL);             /* response_ms */
     change(rows, PAWL_SQL_TASK_ADD, &v);
     return key;
 }
@@ -292,6 +294,7 @@ static void save(struct rows *rows, int64_t key, bool is_finished)
     add_many(&v, 0, 2);
     add(&v, INPUT_BYTES);
     add(&v, 0);
+    add(&v, 0);                 /* claims */
     add(&v, is_finished ? PAWL_TASK_COMPLETED : PAWL_TASK_RUNNING);
     add(&v, ROWS_NULL);
     add(&v, is_finished ? ROWS_NULL : rows->now_ms + 60000);

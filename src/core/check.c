@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "core/limits.h"
+#include "core/workflow/definition.h"
 
 #include <inttypes.h>
 
@@ -583,6 +584,70 @@ static enum pawl_code check_define(const struct pawl_command *command, struct pa
                           PAWL_BATCH_BYTES_MAX);
 }
 
+static enum pawl_code check_object(const char *field, struct pawl_str text, size_t bytes_max,
+                                   struct pawl_arena *scratch, struct pawl_error *err)
+{
+    enum pawl_code code = check_json(field, text, bytes_max, scratch, err);
+    if (code != PAWL_OK || text.len == 0 || pawl_str_trim(text).ptr[0] == '{') return code;
+    return pawl_error_set(err, PAWL_INVALID, "%s: must be a JSON object", field);
+}
+
+static enum pawl_code check_workflow_start(const struct pawl_workflow_start *ask,
+                                           struct pawl_arena *scratch, struct pawl_error *err)
+{
+    struct pawl_str name = ask->definition != NULL ? ask->definition->name : ask->name;
+    enum pawl_code code = pawl_check_name("name", name, PAWL_DEFINITION_NAME_BYTES_MAX, err);
+    if (code == PAWL_OK && ask->definition != NULL && ask->definition->node_count == 0) {
+        code = pawl_error_set(err, PAWL_INVALID, "tasks: there are none");
+    }
+    if (code == PAWL_OK) code = check_range("version", ask->version, 0, INT32_MAX, err);
+    if (code == PAWL_OK && ask->id.len > 0) {
+        code = pawl_check_name("id", ask->id, PAWL_TASK_ID_BYTES_MAX, err);
+    }
+    if (code == PAWL_OK) {
+        code = check_object("input", ask->input, PAWL_PAYLOAD_BYTES_MAX, scratch, err);
+    }
+    if (code == PAWL_OK) {
+        code = check_text("correlation_id", ask->correlation_id, PAWL_KEY_BYTES_MAX, err);
+    }
+    if (code == PAWL_OK) code = check_range("priority", ask->priority, 0, PAWL_PRIORITY_MAX, err);
+    if (code == PAWL_OK) {
+        code = check_object("domains", ask->domains, PAWL_METADATA_BYTES_MAX, scratch, err);
+    }
+    if (code == PAWL_OK && ask->idempotency_key.len > 0) {
+        code = pawl_check_name("idempotency_key", ask->idempotency_key, PAWL_KEY_BYTES_MAX, err);
+    }
+    return code;
+}
+
+static enum pawl_code check_workflow_operate(const struct pawl_workflow_operate *ask,
+                                             struct pawl_arena *scratch, struct pawl_error *err)
+{
+    enum pawl_code code =
+        check_range("verb", ask->verb, PAWL_WORKFLOW_PAUSE, PAWL_WORKFLOW_SET_VARIABLES, err);
+    bool names_task = ask->verb == PAWL_WORKFLOW_SKIP;
+    if (code == PAWL_OK && names_task && ask->reference.len == 0) {
+        code = pawl_error_set(err, PAWL_INVALID, "reference: is empty");
+    }
+    if (code == PAWL_OK) code = check_text("reason", ask->reason, PAWL_ERROR_BYTES_MAX, err);
+    if (code == PAWL_OK) {
+        code = check_text("correlation_id", ask->correlation_id, PAWL_KEY_BYTES_MAX, err);
+    }
+    if (code == PAWL_OK) {
+        code = check_object("task_input", ask->task_input, PAWL_PAYLOAD_BYTES_MAX, scratch, err);
+    }
+    if (code == PAWL_OK) {
+        code = check_object("task_output", ask->task_output, PAWL_PAYLOAD_BYTES_MAX, scratch, err);
+    }
+    if (code == PAWL_OK) {
+        code = check_object("workflow_input", ask->workflow_input, PAWL_PAYLOAD_BYTES_MAX, scratch, err);
+    }
+    if (code == PAWL_OK) {
+        code = check_object("variables", ask->variables, PAWL_VARIABLES_BYTES_MAX, scratch, err);
+    }
+    return code;
+}
+
 /* What only this kind of command carries. */
 static enum pawl_code check_own(const struct pawl_command *command, struct pawl_arena *scratch,
                                 struct pawl_error *err)
@@ -633,6 +698,10 @@ static enum pawl_code check_own(const struct pawl_command *command, struct pawl_
         return check_define(command, scratch, err);
     case PAWL_COMMAND_UNDEFINE:
         return check_definition(&command->ask.undefine, err);
+    case PAWL_COMMAND_WORKFLOW_START:
+        return check_workflow_start(command->ask.start, scratch, err);
+    case PAWL_COMMAND_WORKFLOW_OPERATE:
+        return check_workflow_operate(command->ask.operate, scratch, err);
     case PAWL_COMMAND_CREATE: /* pawl_check_create */
     case PAWL_COMMAND_QUEUE:
     case PAWL_COMMAND_PAUSE:

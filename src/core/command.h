@@ -7,6 +7,7 @@
 #include "core/task/event.h"
 #include "core/task/update.h"
 #include "core/workflow/registered.h"
+#include "core/workflow/ask.h"
 
 enum pawl_command_kind {
     PAWL_COMMAND_CREATE = 1,
@@ -36,6 +37,8 @@ enum pawl_command_kind {
     PAWL_COMMAND_DEFINE,   /* definitions are registered: all of them, or none */
     PAWL_COMMAND_UNDEFINE, /* one is removed */
     PAWL_COMMAND_IMPORT, /* one piece of a transaction of any size, see engine/import.h */
+    PAWL_COMMAND_WORKFLOW_START,
+    PAWL_COMMAND_WORKFLOW_OPERATE,
     /* of the engine itself */
     PAWL_COMMAND_DUE,      /* number = task key */
     PAWL_COMMAND_CONTINUE, /* number = continuation key */
@@ -211,6 +214,8 @@ struct pawl_command {
             enum pawl_definition_must must;
         } define;
         struct pawl_definition_new undefine; /* without body */
+        const struct pawl_workflow_start *start;
+        const struct pawl_workflow_operate *operate;
     } ask;
 
     struct pawl_arena *keep; /* the caller's; answers are copied there at the command's own turn */
@@ -224,6 +229,8 @@ struct pawl_command {
         bool *is_first;                /* ACKNOWLEDGE */
         struct pawl_retained *retained; /* RETAIN */
         struct pawl_pages *pages;        /* COMPACT */
+        struct pawl_workflow_started *started;
+        struct pawl_workflow_operated *operated;
     } out;
 
     enum pawl_code code; /* the answer */

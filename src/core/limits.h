@@ -12,6 +12,9 @@ enum {
      * would go beyond is TOO_LARGE for the command that asked, or waits for the next step. */
     PAWL_STEP_ARENA_BYTES_MAX = 160 * 1024 * 1024,
 
+    /* What the run of one template may take: a payload in and out, and the values it looks at (expression.h). */
+    PAWL_STEP_SCRATCH_BYTES_MAX = 64 * 1024 * 1024,
+
     /* Commands of one step. A longer step would make its first caller wait for its last one; the gain of a
      * larger group is gone long before (bench/README.md). */
     PAWL_STEP_COMMANDS_MAX = 1000,
@@ -91,6 +94,18 @@ enum {
     PAWL_DEFINITION_NAME_BYTES_MAX = 255,
     /* What is wrong with a definition, told at once: more than anybody mends in one go. */
     PAWL_FAULTS_KEPT = 256,
+
+    /* Records that one decision makes: each is some five rows, and a decision stays at about 1 000. What a larger fork
+     * begins with goes on in a continuation. */
+    PAWL_DECISION_RECORDS_MAX = 200,
+    /* Variables of a workflow: they are read and written whole by each task that names them. */
+    PAWL_VARIABLES_BYTES_MAX = 256 * 1024,
+    /* Names of what has failed in a workflow: beyond this no more are kept. */
+    PAWL_WORKFLOW_FAILED_BYTES_MAX = 256 * 1024,
+    /* Failure workflows that fail, and have one themselves: more in a row are a mistake that goes round. */
+    PAWL_FAILURE_DEPTH_MAX = 8,
+    /* Records removed by one step: each goes with its task, payloads and events. */
+    PAWL_RECORDS_REMOVED_AT_ONCE = 50,
 
     PAWL_CLAIM_QUEUES_MAX = 256, /* names of one claim: each is one walk of the ready index */
 

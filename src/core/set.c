@@ -43,6 +43,8 @@ static size_t row_bytes(enum pawl_look look)
     case PAWL_LOOK_CONSUMER: return sizeof(struct pawl_consumer_row);
     case PAWL_LOOK_CONTINUATION: return sizeof(struct pawl_continuation_row);
     case PAWL_LOOK_PAYLOAD: return sizeof(struct pawl_str);
+    case PAWL_LOOK_WORKFLOW: return sizeof(struct pawl_workflow_row);
+    case PAWL_LOOK_RECORD: return sizeof(struct pawl_record_row);
     default: return 0; /* not changed in place */
     }
 }

@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "core/task/event.h"
+#include "core/workflow/workflow.h"
 
 enum pawl_look {
     /* one row; entry->row is NULL if there is none */
@@ -41,6 +42,17 @@ enum pawl_look {
     PAWL_LOOK_WAITING,       /* number = task, text = its id; int64_t, some task that still waits for it */
     PAWL_LOOK_DEFINITION,    /* number = pawl_definition_number, text = name; struct pawl_definition_row */
     PAWL_LOOK_DEFINITION_BELOW, /* the same; int64_t, the highest version below; loads the definition too */
+    PAWL_LOOK_WORKFLOW,      /* number = key         struct pawl_workflow_row */
+    PAWL_LOOK_WORKFLOW_ID,   /* text = id            int64_t, the key; loads the workflow too */
+    PAWL_LOOK_WORKFLOW_KEYED, /* text = name, a zero byte, idempotency key   int64_t, the key of the newest one;
+                                loads the workflow too */
+    PAWL_LOOK_RECORD,        /* number = task key    struct pawl_record_row */
+    PAWL_LOOK_RECORD_LATEST, /* number = run, text = reference   int64_t, the task key; loads the record too */
+    PAWL_LOOK_SNAPSHOT,      /* number = key         struct pawl_snapshot_row */
+    PAWL_LOOK_SNAPSHOT_HASH, /* text = hash          int64_t, the key; loads the snapshot too */
+    PAWL_LOOK_RECORDS_MADE,  /* number = run         struct pawl_append: int64_t task keys of the records that
+                                this step has made; known only */
+    PAWL_LOOK_PARSED,        /* number of a PAYLOAD  struct pawl_parsed, what it is as JSON; known only */
 
     /* lists: entry->row is struct pawl_rows, never NULL once loaded; at most limit rows */
     PAWL_LOOK_READY,         /* number = queue key   int64_t task keys, in order of claims; loads the tasks */
@@ -60,6 +72,10 @@ enum pawl_look {
                                 place, oldest first */
     PAWL_LOOK_EVENTS,        /* number = position    int64_t positions of the events after it, in order */
     PAWL_LOOK_TOMBSTONES,    /*                      struct pawl_tombstone_row, in the order of removal */
+    PAWL_LOOK_RECORDS_OPEN,  /* number = run, after = last task key   int64_t task keys; loads the records */
+    PAWL_LOOK_RECORDS_UNDECIDED, /* the same: those that have ended */
+    PAWL_LOOK_RECORDS_BAD,   /* the same: the newest of their references, ended badly */
+    PAWL_LOOK_RECORDS,       /* number = run         int64_t task keys of all of them, by seq; loads the records */
 };
 
 struct pawl_rows {
@@ -112,6 +128,8 @@ enum pawl_append_kind {
     PAWL_APPEND_REMOVAL,          /* struct pawl_removal: a task becomes its tombstone */
     PAWL_APPEND_REMAINS,          /* int64_t task: delete the oldest of its events and log lines, so many of each */
     PAWL_APPEND_TOMBSTONE_PRUNE,  /* int64_t key: delete this tombstone */
+    PAWL_APPEND_RECORD_REMOVAL,   /* struct pawl_removal: a task of a workflow goes, with its record and all beside it */
+    PAWL_APPEND_WORKFLOW_REMOVAL, /* struct pawl_workflow_row: it goes with its payloads */
     PAWL_APPEND_COMPACT,          /* struct pawl_compacting: asked and answered */
     PAWL_APPEND_NOTICE,           /* struct pawl_notice: not stored, but told to the log after the commit */
     PAWL_APPEND_KIND_COUNT

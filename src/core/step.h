@@ -25,6 +25,7 @@ struct pawl_step {
     bool can_prove;          /* this engine looks for proof after the commit */
     int32_t ready_limit;     /* rows to read of each asked queue: what all claims of the step may take */
     struct pawl_set set;
+    struct pawl_arena *scratch; /* for the run of one template; whoever uses it resets it first */
     struct pawl_append caused; /* int64_t: continuations made, in order; the engine runs them to the end */
     struct pawl_append ready;  /* struct pawl_ready: where waiting claims have to be looked at */
     bool knocks;               /* an operator wants something of the holder of a lease, or has taken it */

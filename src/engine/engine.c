@@ -707,6 +707,7 @@ static enum pawl_code open_parts(struct pawl *pawl, const struct pawl_options *o
                                                       .env = pawl->env,
                                                       .log = &pawl->log};
     enum pawl_code code = pawl_arena_open(&pawl->arena, PAWL_STEP_ARENA_BYTES_MAX);
+    if (code == PAWL_OK) code = pawl_arena_open(&pawl->scratch, PAWL_STEP_SCRATCH_BYTES_MAX);
     if (code != PAWL_OK) return pawl_error_set(err, code, "no memory for the step");
     code = pawl_store_open(&pawl->store, &pawl->store_options, err);
     if (code == PAWL_OK && !pawl_store_is_postgres(pawl->store)) {
@@ -831,6 +832,7 @@ void pawl_close(struct pawl *pawl)
     pawl_store_close(pawl->store);
     pawl_parked_close(pawl->parked);
     pawl_arena_close(pawl->arena);
+    pawl_arena_close(pawl->scratch);
     if (pawl->wake_fd >= 0) (void)close(pawl->wake_fd);
     if (pawl->timer_fd >= 0) (void)close(pawl->timer_fd);
     if (pawl->wall_fd >= 0) (void)close(pawl->wall_fd);

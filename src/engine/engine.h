@@ -122,6 +122,7 @@ struct pawl {
     struct pawl_proof *proof;
     struct pawl_careful *careful;  /* NULL in a world of tests */
     struct pawl_arena *arena;      /* the step's */
+    struct pawl_arena *scratch;    /* of templates */
     struct pawl_requests backlog;  /* first in the next step */
     struct pawl_parked *parked;    /* claims that found nothing and wait */
     struct pawl_known_queue queues[PAWL_ENGINE_QUEUES_KNOWN]; /* claimed from of late; PostgreSQL only */

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "core/check.h"
 #include "engine/options.h"
+#include "engine/workflow.h"
 
 
 /* The reader, opened at the first read, with its lock held; NULL on failure (and then not held). */
@@ -62,6 +63,31 @@ enum pawl_code pawl_task_why(struct pawl *pawl, struct pawl_str task_id, struct 
                              struct pawl_str *out, struct pawl_error *err)
 {
     READ(pawl_read_why(reader, task_id, keep, out, err));
+}
+
+enum pawl_code pawl_workflow_get(struct pawl *pawl, struct pawl_str id, const struct pawl_workflow_ask *ask,
+                                 struct pawl_arena *keep, struct pawl_workflow_view *out, struct pawl_error *err)
+{
+    READ(pawl_read_workflow(reader, id, ask, keep, out, err));
+}
+
+enum pawl_code pawl_workflow_tasks(struct pawl *pawl, struct pawl_str id, int64_t after_seq, int32_t limit,
+                                   bool with_payloads, struct pawl_arena *keep, struct pawl_record_page *out,
+                                   struct pawl_error *err)
+{
+    READ(pawl_read_records(reader, id, after_seq, limit, with_payloads, keep, out, err));
+}
+
+enum pawl_code pawl_workflow_task(struct pawl *pawl, struct pawl_str task_id, struct pawl_arena *keep,
+                                  struct pawl_record_view *out, struct pawl_error *err)
+{
+    READ(pawl_read_record(reader, task_id, keep, out, err));
+}
+
+enum pawl_code pawl_workflow_list(struct pawl *pawl, const struct pawl_workflow_list *ask, struct pawl_arena *keep,
+                                  struct pawl_workflow_page *out, struct pawl_error *err)
+{
+    READ(pawl_read_workflows(reader, ask, keep, out, err));
 }
 
 enum pawl_code pawl_task_list(struct pawl *pawl, const struct pawl_list *ask, struct pawl_arena *keep,

@@ -274,6 +274,7 @@ static enum pawl_code begin(struct pawl_transaction *t, struct pawl_error *err)
     pawl_assert(t->head.store_id.len < sizeof pawl->store_id);
     memcpy(pawl->store_id, t->head.store_id.ptr, t->head.store_id.len);
     t->step.now_ms = t->head.now_ms;
+    t->step.scratch = pawl->scratch;
     t->step.random[0] = pawl->env->random(pawl->env->self);
     t->step.random[1] = pawl->env->random(pawl->env->self);
     t->step.next_key = t->head.next_key;

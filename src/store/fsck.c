@@ -96,7 +96,7 @@ enum pawl_code pawl_fsck_arena_code(const struct pawl_fsck_pass *f, struct pawl_
 
 static enum pawl_code on_head(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
-    enum { KEYS_FROM = 3, KEYS_TO = 12 };
+    enum { KEYS_FROM = 3, KEYS_TO = 14 };
     struct pawl_fsck_head *is = self;
     (void)err;
     *is = (struct pawl_fsck_head){true, pawl_db_int64(row, 0), pawl_db_int64(row, 1),
@@ -260,6 +260,8 @@ static enum pawl_code run(struct pawl_fsck_pass *f, struct pawl_error *err)
         {PAWL_SQL_FSCK_ACKNOWLEDGEMENTS, pawl_fsck_on_acknowledgement, NULL, true, false},
         {PAWL_SQL_FSCK_CONTINUATIONS, pawl_fsck_on_continuation, NULL, false, false},
         {PAWL_SQL_FSCK_DEFINITIONS, pawl_fsck_on_definition, NULL, false, false},
+        {PAWL_SQL_FSCK_WORKFLOWS, pawl_fsck_on_workflow, NULL, false, false},
+        {PAWL_SQL_FSCK_RECORDS, pawl_fsck_on_record, pawl_fsck_judge_records, false, false},
         {PAWL_SQL_FSCK_IMPORTS, pawl_fsck_on_import, NULL, false, true},
         {PAWL_SQL_FSCK_QUARANTINE, pawl_fsck_on_quarantined, pawl_fsck_judge_quarantined, true,
          true},

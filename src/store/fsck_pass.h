@@ -60,6 +60,16 @@
     X(QUARANTINE_DEADLY, "quarantine.deadly", NOTHING,                                             \
       "when you know why, `pawl fsck --repair --let-out ID` gives it back to the engine")          \
     X(DEFINITION, "definition", NOTHING, "register it anew: until then nobody finds it as it was")  \
+    X(WORKFLOW, "workflow.unreadable", NOTHING, RESTORE)                                           \
+    X(WORKFLOW_SNAPSHOT, "workflow.snapshot", NOTHING, "restore a backup: it cannot go on")        \
+    X(WORKFLOW_PAYLOADS, "workflow.payloads", NOTHING, "restore a backup")                         \
+    X(WORKFLOW_OPEN, "workflow.open", NOTHING, "it may end too early or never: restore a backup")  \
+    X(WORKFLOW_PERMISSIVE, "workflow.permissive", NOTHING, "look how it ends")                     \
+    X(WORKFLOW_SEQ, "workflow.next_seq", NOTHING, "it cannot go on: restore a backup")             \
+    X(RECORD, "record.unreadable", NOTHING, RESTORE)                                               \
+    X(RECORD_TASK, "record.task", NOTHING, GONE_OF_TASK)                                           \
+    X(RECORD_STATE, "record.status", NOTHING, "restore a backup, or terminate the workflow")       \
+    X(RECORD_JOIN, "record.join", NOTHING, "it may wait for ever: restore a backup")               \
     X(IMPORT, "import.unreadable", NOTHING,                                                        \
       "no file is known by it: look whether one has been imported twice")
 
@@ -214,6 +224,9 @@ pawl_on_row pawl_fsck_on_consumer;
 pawl_on_row pawl_fsck_on_acknowledgement;
 pawl_on_row pawl_fsck_on_continuation;
 pawl_on_row pawl_fsck_on_definition;
+pawl_on_row pawl_fsck_on_workflow;
+pawl_on_row pawl_fsck_on_record;
+enum pawl_code pawl_fsck_judge_records(struct pawl_fsck_walk *walk, struct pawl_error *err);
 pawl_on_row pawl_fsck_on_import;
 pawl_on_row pawl_fsck_on_quarantined;
 enum pawl_code pawl_fsck_judge_tasks(struct pawl_fsck_walk *walk, struct pawl_error *err);

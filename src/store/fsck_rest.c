@@ -87,7 +87,7 @@ enum pawl_code pawl_fsck_on_continuation(void *self, const struct pawl_db_row *r
     if (fault != NULL) {
         (void)pawl_fsck_note(f, PAWL_CHECK_CONTINUATION, rest.key, (struct pawl_str){0},
                              pawl_str_of(fault));
-    } else if (rest.task != 0 && rest.kind != PAWL_CONTINUE_REMAINS &&
+    } else if (rest.task != 0 && rest.kind != PAWL_CONTINUE_REMAINS && rest.kind != PAWL_CONTINUE_RUN_REMOVE &&
                pawl_db_is_null(row, PAWL_ROW_CONTINUATION_COLUMNS)) {
         (void)pawl_fsck_note(
             f, PAWL_CHECK_CONTINUATION_TASK, rest.key, (struct pawl_str){0},

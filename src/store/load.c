@@ -12,6 +12,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "core/limits.h"
+#include "core/workflow/snapshot.h"
 #include "store/handle.h"
 #include "store/rows.h"
 
@@ -170,6 +171,58 @@ static enum pawl_code on_worker(void *self, const struct pawl_db_row *row, struc
     }
     answer->row = answer->entry->look == PAWL_LOOK_WORKER ? (void *)worker : &worker->key;
     return memory(load, err);
+}
+
+static enum pawl_code on_workflow(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct load *load = answer->load;
+    struct pawl_workflow_row *workflow = pawl_arena_take(load->set->arena, sizeof *workflow);
+    if (workflow == NULL) return memory(load, err);
+    if (pawl_row_workflow(row, load->set->arena, workflow) != NULL) {
+        answer->is_bad = true;
+        return memory(load, err);
+    }
+    (void)pawl_set_enter(load->set, PAWL_LOOK_WORKFLOW, workflow->key, workflow);
+    answer->row = answer->entry->look == PAWL_LOOK_WORKFLOW ? (void *)workflow : &workflow->key;
+    return memory(load, err);
+}
+
+static enum pawl_code on_record(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct load *load = answer->load;
+    struct pawl_record_row *record = pawl_arena_take(load->set->arena, sizeof *record);
+    answer->read_count++;
+    answer->last = pawl_db_int64(row, 0);
+    if (record == NULL) return memory(load, err);
+    if (pawl_row_record(row, load->set->arena, record) != NULL) {
+        answer->is_bad = true;
+        return memory(load, err);
+    }
+    (void)pawl_set_enter(load->set, PAWL_LOOK_RECORD, record->task, record);
+    if (answer->list != NULL) {
+        int64_t *key = list_add(answer, sizeof *key);
+        if (key != NULL) *key = record->task;
+        return memory(load, err);
+    }
+    answer->row = answer->entry->look == PAWL_LOOK_RECORD ? (void *)record : &record->task;
+    return memory(load, err);
+}
+
+static enum pawl_code on_snapshot(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct pawl_set *set = answer->load->set;
+    struct pawl_snapshot_row *snapshot = pawl_arena_take(set->arena, sizeof *snapshot);
+    if (snapshot == NULL) return memory(answer->load, err);
+    *snapshot = (struct pawl_snapshot_row){.key = pawl_db_int64(row, 0),
+                                           .hash = pawl_row_text(row, 1, set->arena),
+                                           .text = pawl_row_text(row, 2, set->arena)};
+    pawl_snapshot_read(snapshot, set->arena);
+    (void)pawl_set_enter(set, PAWL_LOOK_SNAPSHOT, snapshot->key, snapshot);
+    answer->row = answer->entry->look == PAWL_LOOK_SNAPSHOT ? (void *)snapshot : &snapshot->key;
+    return memory(answer->load, err);
 }
 
 static enum pawl_code on_payload(void *self, const struct pawl_db_row *row, struct pawl_error *err)
@@ -407,6 +460,17 @@ static int32_t limit_of(const struct pawl_entry *entry)
     return entry->limit > 0 ? entry->limit : PAWL_SLICE_ROWS_MAX;
 }
 
+/* The two texts of WORKFLOW_KEYED. */
+static struct question keyed(struct pawl_str text)
+{
+    size_t at = 0;
+    while (at < text.len && text.ptr[at] != '\0') at++;
+    struct pawl_value name = pawl_text((struct pawl_str){text.ptr, at});
+    size_t rest = at < text.len ? at + 1 : at;
+    struct pawl_value key = pawl_text((struct pawl_str){text.ptr + rest, text.len - rest});
+    return (struct question){PAWL_SQL_WORKFLOW_BY_IDEMPOTENCY, on_workflow, false, {name, key}, 2};
+}
+
 static struct question question_of(const struct pawl_entry *entry)
 {
     struct pawl_value number = pawl_int(entry->number);
@@ -495,6 +559,32 @@ static struct question question_of(const struct pawl_entry *entry)
         return definition_question(PAWL_SQL_DEFINITION_GET, entry);
     case PAWL_LOOK_DEFINITION_BELOW:
         return definition_question(PAWL_SQL_DEFINITION_BELOW, entry);
+    case PAWL_LOOK_WORKFLOW:
+        return (struct question){PAWL_SQL_WORKFLOW_BY_KEY, on_workflow, false, {number}, 1};
+    case PAWL_LOOK_WORKFLOW_ID:
+        return (struct question){PAWL_SQL_WORKFLOW_BY_ID, on_workflow, false, {text}, 1};
+    case PAWL_LOOK_WORKFLOW_KEYED:
+        return keyed(entry->text);
+    case PAWL_LOOK_RECORD:
+        return (struct question){PAWL_SQL_RECORD_BY_TASK, on_record, false, {number}, 1};
+    case PAWL_LOOK_RECORD_LATEST:
+        return (struct question){PAWL_SQL_RECORD_LATEST, on_record, false, {number, text}, 2};
+    case PAWL_LOOK_RECORDS_OPEN:
+        return (struct question){PAWL_SQL_RECORDS_OPEN, on_record, true, {number, after, limit}, 3};
+    case PAWL_LOOK_RECORDS_UNDECIDED:
+        return (struct question){
+            PAWL_SQL_RECORDS_UNDECIDED, on_record, true, {number, after, limit}, 3};
+    case PAWL_LOOK_RECORDS_BAD:
+        return (struct question){PAWL_SQL_RECORDS_BAD, on_record, true, {number, after, limit}, 3};
+    case PAWL_LOOK_SNAPSHOT:
+        return (struct question){PAWL_SQL_SNAPSHOT_BY_KEY, on_snapshot, false, {number}, 1};
+    case PAWL_LOOK_SNAPSHOT_HASH:
+        return (struct question){PAWL_SQL_SNAPSHOT_BY_HASH, on_snapshot, false, {text}, 1};
+    case PAWL_LOOK_RECORDS:
+        return (struct question){PAWL_SQL_RECORDS, on_record, true, {number, limit}, 2};
+    case PAWL_LOOK_RECORDS_MADE:
+    case PAWL_LOOK_PARSED:
+        break; /* never asked for */
     case PAWL_LOOK_FINISHED:
         return (struct question){PAWL_SQL_FINISHED, on_finished, true, {number, after, limit}, 3};
     }

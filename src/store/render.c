@@ -147,6 +147,10 @@ static struct pawl_str detail(const struct pawl_event_row *row,
     case PAWL_EVENT_DEAD_LETTERED:
         return pawl_arena_format(keep, "attempt %" PRId32 " was the last, a person must act%.*s",
                                  row->retries, PAWL_STR_ARG(because(row->note, keep)));
+    case PAWL_EVENT_ATTEMPT_FAILED:
+        return pawl_arena_format(keep, "attempt %" PRId32 " failed%.*s%.*s", row->retries + 1,
+                                 PAWL_STR_ARG(by(row, "", keep)),
+                                 PAWL_STR_ARG(because(row->note, keep)));
     case PAWL_EVENT_RECOVERY_NOTED:
         return reason_or(row, "waits for proof that its work has stopped", "", keep);
     case PAWL_EVENT_FENCED:

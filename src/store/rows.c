@@ -132,6 +132,9 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
     out->body_digest = next_int(&reader);
     out->run_at_ms = next_int(&reader);
     out->lease_place = next_text(&reader);
+    out->workflow = next_within(&reader, 0, INT64_MAX, "workflow is negative");
+    out->claims = next_count(&reader, "claims is out of range");
+    out->response_ms = next_within(&reader, 0, INT64_MAX, "response_ms is negative");
     return reader.fault != NULL ? reader.fault : pawl_task_row_fault(out);
 }
 
@@ -324,4 +327,69 @@ const char *pawl_row_definition(const struct pawl_db_row *row, struct pawl_arena
     out->body = next_text(&reader);
     if (out->name.len == 0 && pawl_arena_code(arena) == PAWL_OK) return "name is empty";
     return reader.fault;
+}
+
+const char *pawl_row_workflow(const struct pawl_db_row *row, struct pawl_arena *arena,
+                              struct pawl_workflow_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_workflow_row){0};
+    out->key = next_int(&reader);
+    out->id = next_text(&reader);
+    out->name = next_text(&reader);
+    out->definition_version =
+        (int32_t)next_within(&reader, INT32_MIN, INT32_MAX, "definition_version is out of range");
+    out->snapshot = next_int(&reader);
+    out->state = (enum pawl_workflow_state)next_within(
+        &reader, 0, PAWL_WORKFLOW_STATE_COUNT - 1, "state is none that is known");
+    out->priority = (int32_t)next_within(&reader, 0, PAWL_PRIORITY_MAX, "priority is out of range");
+    out->run = next_int(&reader);
+    out->version = next_int(&reader);
+    out->created_at_ms = next_int(&reader);
+    out->updated_at_ms = next_int(&reader);
+    out->finished_at_ms = next_int(&reader);
+    out->retried_at_ms = next_int(&reader);
+    out->next_seq = next_int(&reader);
+    out->open = next_int(&reader);
+    out->permissive = next_int(&reader);
+    out->ahead = next_int(&reader);
+    out->last = next_int(&reader);
+    out->failed = next_int(&reader);
+    out->payloads = (uint32_t)next_within(&reader, 0, (INT64_C(1) << PAWL_WORKFLOW_PAYLOAD_COUNT) - 1,
+                                          "payloads names a kind that is not known");
+    out->correlation_id = next_text(&reader);
+    out->idempotency_key = next_text(&reader);
+    out->depth = next_count(&reader, "depth is out of range");
+    return reader.fault != NULL ? reader.fault : pawl_workflow_row_fault(out);
+}
+
+const char *pawl_row_record(const struct pawl_db_row *row, struct pawl_arena *arena,
+                            struct pawl_record_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_record_row){0};
+    out->task = next_int(&reader);
+    out->workflow = next_int(&reader);
+    out->run = next_int(&reader);
+    out->seq = next_int(&reader);
+    out->node = next_count(&reader, "node is out of range");
+    out->reference = next_text(&reader);
+    out->status = (enum pawl_record_status)next_within(
+        &reader, 0, PAWL_RECORD_STATUS_COUNT - 1, "status is none that is known");
+    out->attempt = next_count(&reader, "attempt is out of range");
+    out->predecessor = next_int(&reader);
+    out->is_superseded = next_bool(&reader);
+    out->is_decided = next_bool(&reader);
+    out->first_scheduled_at_ms = next_int(&reader);
+    out->scheduled_at_ms = next_int(&reader);
+    out->start_delay_s = next_within(&reader, 0, INT64_MAX, "start_delay_s is negative");
+    out->callback_after_s = next_within(&reader, 0, INT64_MAX, "callback_after_s is negative");
+    out->worker = next_text(&reader);
+    out->domain = next_text(&reader);
+    out->join_pending = next_count(&reader, "join_pending is out of range");
+    out->join_branches = next_count(&reader, "join_branches is out of range");
+    out->join_failed = next_count(&reader, "join_failed is out of range");
+    out->join_cancelled = next_count(&reader, "join_cancelled is out of range");
+    out->join_optional = next_count(&reader, "join_optional is out of range");
+    return reader.fault != NULL ? reader.fault : pawl_record_row_fault(out);
 }

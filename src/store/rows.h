@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "core/task/event.h"
 #include "core/workflow/registered.h"
+#include "core/workflow/workflow.h"
 #include "store/db.h"
 
 /* key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_kind, owner, lease_ms,
@@ -21,8 +22,8 @@
  * control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
  * open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
  * payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest,
- * run_at_ms, lease_place */
-enum { PAWL_ROW_TASK_COLUMNS = 52 }; /* more columns may follow */
+ * run_at_ms, lease_place, workflow, claims, response_ms */
+enum { PAWL_ROW_TASK_COLUMNS = 55 }; /* more columns may follow */
 const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *arena,
                           struct pawl_task_row *out);
 
@@ -84,6 +85,19 @@ const char *pawl_row_tombstone(const struct pawl_db_row *row, struct pawl_arena 
 enum { PAWL_ROW_DEFINITION_COLUMNS = 10 };
 const char *pawl_row_definition(const struct pawl_db_row *row, struct pawl_arena *arena,
                                 struct pawl_definition_row *out);
+/* key, id, name, definition_version, snapshot, state, priority, run, version, created_at_ms,
+ * updated_at_ms, finished_at_ms, retried_at_ms, next_seq, open, permissive, ahead, last, failed,
+ * payloads, correlation_id, idempotency_key, depth */
+enum { PAWL_ROW_WORKFLOW_COLUMNS = 23 };
+const char *pawl_row_workflow(const struct pawl_db_row *row, struct pawl_arena *arena,
+                              struct pawl_workflow_row *out);
+
+/* task, workflow, run, seq, node, reference, status, attempt, predecessor, is_superseded, is_decided,
+ * first_scheduled_at_ms, scheduled_at_ms, start_delay_s, callback_after_s, worker, domain,
+ * join_pending, join_branches, join_failed, join_cancelled, join_optional */
+enum { PAWL_ROW_RECORD_COLUMNS = 22 };
+const char *pawl_row_record(const struct pawl_db_row *row, struct pawl_arena *arena,
+                            struct pawl_record_row *out);
 
 /* A copy in the arena; empty stays empty. */
 struct pawl_str pawl_row_text(const struct pawl_db_row *row, int32_t column,

@@ -73,6 +73,9 @@ static enum pawl_code add_task(struct pawl_db *db, const struct pawl_task_row *t
         pawl_int_or_null(task->body_digest),
         pawl_int_or_null(task->run_at_ms),
         pawl_text_or_null(task->lease_place),
+        pawl_int_or_null(task->workflow),
+        pawl_int(task->claims),
+        pawl_int_or_null(task->response_ms),
     };
     return pawl_db_change(db, PAWL_SQL_TASK_ADD, values, PAWL_COUNT_OF(values), true, err);
 }
@@ -122,6 +125,7 @@ static enum pawl_code save_task(struct pawl_db *db, const struct pawl_task_row *
         pawl_int(task->log_bytes),
         pawl_int(task->payload_bytes),
         pawl_int(task->checkpoint_bytes),
+        pawl_int(task->claims),
         /* TASK_SAVE only: what indexes are made of, and what moves with the state */
         pawl_int(task->state),
         rank_value(task->rank),
@@ -306,6 +310,125 @@ static enum pawl_code write_definition(struct pawl_db *db, const struct pawl_ent
     return pawl_db_change(db, PAWL_SQL_DEFINITION_PUT, values, PAWL_COUNT_OF(values), true, err);
 }
 
+static enum pawl_code write_workflow(struct pawl_db *db, const struct pawl_entry *entry,
+                                     struct pawl_error *err)
+{
+    const struct pawl_workflow_row *workflow = entry->row;
+    if (workflow == NULL) return PAWL_OK; /* removed by an append */
+    pawl_assert(pawl_workflow_row_fault(workflow) == NULL);
+    if (!entry->is_stored) {
+        struct pawl_value values[] = {
+            pawl_int(workflow->key),
+            pawl_text(workflow->id),
+            pawl_text(workflow->name),
+            pawl_int(workflow->definition_version),
+            pawl_int(workflow->snapshot),
+            pawl_int(workflow->state),
+            pawl_int(workflow->priority),
+            pawl_int(workflow->run),
+            pawl_int(workflow->version),
+            pawl_int(workflow->created_at_ms),
+            pawl_int(workflow->updated_at_ms),
+            pawl_int_or_null(workflow->finished_at_ms),
+            pawl_int_or_null(workflow->retried_at_ms),
+            pawl_int(workflow->next_seq),
+            pawl_int(workflow->open),
+            pawl_int(workflow->permissive),
+            pawl_int(workflow->ahead),
+            pawl_int_or_null(workflow->last),
+            pawl_int_or_null(workflow->failed),
+            pawl_int(workflow->payloads),
+            pawl_text_or_null(workflow->correlation_id),
+            pawl_text_or_null(workflow->idempotency_key),
+            pawl_int(workflow->depth),
+        };
+        return pawl_db_change(db, PAWL_SQL_WORKFLOW_ADD, values, PAWL_COUNT_OF(values), true, err);
+    }
+    struct pawl_value values[] = {
+        pawl_int(workflow->key),
+        pawl_int(workflow->definition_version),
+        pawl_int(workflow->snapshot),
+        pawl_int(workflow->state),
+        pawl_int(workflow->run),
+        pawl_int(workflow->version),
+        pawl_int(workflow->created_at_ms),
+        pawl_int(workflow->updated_at_ms),
+        pawl_int_or_null(workflow->finished_at_ms),
+        pawl_int_or_null(workflow->retried_at_ms),
+        pawl_int(workflow->next_seq),
+        pawl_int(workflow->open),
+        pawl_int(workflow->permissive),
+        pawl_int(workflow->ahead),
+        pawl_int_or_null(workflow->last),
+        pawl_int_or_null(workflow->failed),
+        pawl_int(workflow->payloads),
+        pawl_text_or_null(workflow->correlation_id),
+    };
+    return pawl_db_change(db, PAWL_SQL_WORKFLOW_SAVE, values, PAWL_COUNT_OF(values), true, err);
+}
+
+static enum pawl_code write_record(struct pawl_db *db, const struct pawl_entry *entry,
+                                   struct pawl_error *err)
+{
+    const struct pawl_record_row *record = entry->row;
+    if (record == NULL) return PAWL_OK; /* removed by an append */
+    pawl_assert(pawl_record_row_fault(record) == NULL);
+    if (!entry->is_stored) {
+        struct pawl_value values[] = {
+            pawl_int(record->task),
+            pawl_int(record->workflow),
+            pawl_int(record->run),
+            pawl_int(record->seq),
+            pawl_int(record->node),
+            pawl_text(record->reference),
+            pawl_int(record->status),
+            pawl_int(record->attempt),
+            pawl_int_or_null(record->predecessor),
+            pawl_int(record->is_superseded),
+            pawl_int(record->is_decided),
+            pawl_int(record->first_scheduled_at_ms),
+            pawl_int(record->scheduled_at_ms),
+            pawl_int(record->start_delay_s),
+            pawl_int(record->callback_after_s),
+            pawl_text_or_null(record->worker),
+            pawl_text_or_null(record->domain),
+            pawl_int_or_null(record->join_pending),
+            pawl_int_or_null(record->join_branches),
+            pawl_int_or_null(record->join_failed),
+            pawl_int_or_null(record->join_cancelled),
+            pawl_int_or_null(record->join_optional),
+        };
+        return pawl_db_change(db, PAWL_SQL_RECORD_ADD, values, PAWL_COUNT_OF(values), true, err);
+    }
+    struct pawl_value values[] = {
+        pawl_int(record->task),
+        pawl_int(record->seq),
+        pawl_int(record->status),
+        pawl_int(record->is_superseded),
+        pawl_int(record->is_decided),
+        pawl_int(record->scheduled_at_ms),
+        pawl_int(record->start_delay_s),
+        pawl_int(record->callback_after_s),
+        pawl_text_or_null(record->worker),
+        pawl_int_or_null(record->join_pending),
+        pawl_int_or_null(record->join_branches),
+        pawl_int_or_null(record->join_failed),
+        pawl_int_or_null(record->join_cancelled),
+        pawl_int_or_null(record->join_optional),
+    };
+    return pawl_db_change(db, PAWL_SQL_RECORD_SAVE, values, PAWL_COUNT_OF(values), true, err);
+}
+
+static enum pawl_code write_snapshot(struct pawl_db *db, const struct pawl_entry *entry,
+                                     struct pawl_error *err)
+{
+    const struct pawl_snapshot_row *snapshot = entry->row;
+    if (entry->is_stored) return PAWL_OK; /* it never changes */
+    struct pawl_value values[] = {pawl_int(snapshot->key), pawl_text(snapshot->hash),
+                                  pawl_text(snapshot->text)};
+    return pawl_db_change(db, PAWL_SQL_SNAPSHOT_ADD, values, PAWL_COUNT_OF(values), true, err);
+}
+
 static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *entry,
                                   struct pawl_error *err)
 {
@@ -328,6 +451,12 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
     case PAWL_LOOK_DEFINITION:
         return write_definition(db, entry, err);
     case PAWL_LOOK_DEFINITION_BELOW:
+    case PAWL_LOOK_WORKFLOW:
+        return write_workflow(db, entry, err);
+    case PAWL_LOOK_RECORD:
+        return write_record(db, entry, err);
+    case PAWL_LOOK_SNAPSHOT:
+        return write_snapshot(db, entry, err);
     case PAWL_LOOK_TASK_ID:
     case PAWL_LOOK_IDEMPOTENCY:
     case PAWL_LOOK_QUEUE_NAME:
@@ -356,6 +485,16 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
     case PAWL_LOOK_EVENT_LAST:
     case PAWL_LOOK_WAITING:
     case PAWL_LOOK_FINISHED:
+    case PAWL_LOOK_WORKFLOW_ID:
+    case PAWL_LOOK_WORKFLOW_KEYED:
+    case PAWL_LOOK_RECORD_LATEST:
+    case PAWL_LOOK_SNAPSHOT_HASH:
+    case PAWL_LOOK_RECORDS_MADE:
+    case PAWL_LOOK_PARSED:
+    case PAWL_LOOK_RECORDS_OPEN:
+    case PAWL_LOOK_RECORDS_UNDECIDED:
+    case PAWL_LOOK_RECORDS_BAD:
+    case PAWL_LOOK_RECORDS:
         return PAWL_OK; /* written as other rows, or by appends */
     }
     return PAWL_OK;
@@ -472,6 +611,35 @@ static enum pawl_code remove_task(struct pawl_db *db, const struct pawl_removal 
     return code == PAWL_OK ? remove_remains(db, task->key, err) : code;
 }
 
+/* The task with its record; of a long history or log the rest goes by a continuation. */
+static enum pawl_code remove_record(struct pawl_db *db, const struct pawl_task_row *task,
+                                    struct pawl_error *err)
+{
+    struct pawl_value row[] = {pawl_int(task->key), pawl_int(task->state), pawl_int(task->epoch)};
+    int64_t payload = task->key * PAWL_PAYLOAD_KINDS_MAX;
+    enum pawl_code code =
+        pawl_db_change(db, PAWL_SQL_TASK_REMOVE, row, PAWL_COUNT_OF(row), true, err);
+    if (code == PAWL_OK) code = by_key(db, PAWL_SQL_RECORD_REMOVE, &task->key, err);
+    if (code == PAWL_OK && task->payloads != 0) {
+        code = by_pair(db, PAWL_SQL_PAYLOADS_REMOVE, payload, payload + PAWL_PAYLOAD_KINDS_MAX - 1,
+                       err);
+    }
+    if (code == PAWL_OK && task->checkpoint_count > 0) {
+        code = by_key(db, PAWL_SQL_CHECKPOINTS_REMOVE, &task->key, err);
+    }
+    if (code == PAWL_OK) code = by_key(db, PAWL_SQL_LATES_REMOVE, &task->key, err);
+    return code == PAWL_OK ? remove_remains(db, task->key, err) : code;
+}
+
+static enum pawl_code remove_workflow(struct pawl_db *db, const struct pawl_workflow_row *workflow,
+                                      struct pawl_error *err)
+{
+    int64_t payload = workflow->key * PAWL_PAYLOAD_KINDS_MAX;
+    enum pawl_code code = by_key(db, PAWL_SQL_WORKFLOW_REMOVE, &workflow->key, err);
+    if (code != PAWL_OK) return code;
+    return by_pair(db, PAWL_SQL_PAYLOADS_REMOVE, payload, payload + PAWL_PAYLOAD_KINDS_MAX - 1, err);
+}
+
 static enum pawl_code compact(struct pawl_db *db, const struct pawl_compacting *asked,
                               struct pawl_error *err)
 {
@@ -523,6 +691,10 @@ static enum pawl_code write_append(struct pawl_db *db, enum pawl_append_kind kin
         return remove_remains(db, *(const int64_t *)item, err);
     case PAWL_APPEND_TOMBSTONE_PRUNE:
         return by_key(db, PAWL_SQL_TOMBSTONE_REMOVE, item, err);
+    case PAWL_APPEND_RECORD_REMOVAL:
+        return remove_record(db, ((const struct pawl_removal *)item)->task, err);
+    case PAWL_APPEND_WORKFLOW_REMOVAL:
+        return remove_workflow(db, item, err);
     case PAWL_APPEND_COMPACT:
         return compact(db, item, err);
     case PAWL_APPEND_NOTICE:     /* for the log */
@@ -534,11 +706,24 @@ static enum pawl_code write_append(struct pawl_db *db, enum pawl_append_kind kin
 }
 
 /* Asks of one statement follow each other (db.h). */
-enum run { RUN_TASK_ADD, RUN_TASK_SAVE, RUN_TASK_SAVE_INSIDE, RUN_PAYLOAD, RUN_OTHER, RUN_COUNT };
+enum run {
+    RUN_TASK_ADD,
+    RUN_TASK_SAVE,
+    RUN_TASK_SAVE_INSIDE,
+    RUN_PAYLOAD,
+    RUN_WORKFLOW_ADD,
+    RUN_WORKFLOW_SAVE,
+    RUN_RECORD_SAVE, /* before those that are added: what was the latest of its reference is not any more */
+    RUN_RECORD_ADD,
+    RUN_OTHER,
+    RUN_COUNT
+};
 
 static enum run run_of(const struct pawl_entry *entry)
 {
     if (entry->look == PAWL_LOOK_PAYLOAD) return RUN_PAYLOAD;
+    if (entry->look == PAWL_LOOK_WORKFLOW) return entry->is_stored ? RUN_WORKFLOW_SAVE : RUN_WORKFLOW_ADD;
+    if (entry->look == PAWL_LOOK_RECORD) return entry->is_stored ? RUN_RECORD_SAVE : RUN_RECORD_ADD;
     if (entry->look != PAWL_LOOK_TASK) return RUN_OTHER;
     if (!entry->is_stored) return RUN_TASK_ADD;
     return is_inside(entry->row, entry->saved) ? RUN_TASK_SAVE_INSIDE : RUN_TASK_SAVE;

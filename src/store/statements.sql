@@ -100,7 +100,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place
+       lease_place, workflow, claims, response_ms
 FROM task
 WHERE key = ?1
 LIMIT 1;
@@ -116,7 +116,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place
+       lease_place, workflow, claims, response_ms
 FROM task
 WHERE id = ?1
 LIMIT 1;
@@ -132,7 +132,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place
+       lease_place, workflow, claims, response_ms
 FROM task
 WHERE idempotency_key = ?1
 LIMIT 1;
@@ -147,7 +147,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place
+       lease_place, workflow, claims, response_ms
 FROM task
 WHERE queue = ?1 AND rank IS NOT NULL
 ORDER BY rank, key
@@ -163,7 +163,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place
+       lease_place, workflow, claims, response_ms
 FROM task
 WHERE due_at_ms <= ?1
 ORDER BY due_at_ms, key
@@ -179,9 +179,9 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place
+       lease_place, workflow, claims, response_ms
 FROM task
-WHERE state = 8 AND key > ?1
+WHERE state = 8 AND workflow IS NULL AND key > ?1
 ORDER BY key
 LIMIT ?2;
 
@@ -195,7 +195,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place
+       lease_place, workflow, claims, response_ms
 FROM task
 WHERE run_at_ms IS NOT NULL AND key > ?1
 ORDER BY key
@@ -322,7 +322,7 @@ FROM worker
 WHERE seen_at_ms < ?1
   AND NOT EXISTS (SELECT 1
                   FROM task
-                  WHERE task.state IN (3, 4, 6, 8) AND task.state = 4 AND task.owner = worker.key)
+                  WHERE task.state IN (3, 4, 6, 8) AND task.workflow IS NULL AND task.state = 4 AND task.owner = worker.key)
 ORDER BY seen_at_ms
 LIMIT ?2;
 
@@ -333,6 +333,115 @@ FROM late
 WHERE task = ?1
 ORDER BY key
 LIMIT ?2;
+
+-- Workflows, in the columns of pawl_row_workflow, and their records, in those of pawl_row_record.
+
+-- name: WORKFLOW_BY_KEY
+-- workflow, by its key.
+-- postgres: FOR NO KEY UPDATE
+-- many:
+SELECT key, id, name, definition_version, snapshot, state, priority, run, version, created_at_ms, updated_at_ms,
+       finished_at_ms, retried_at_ms, next_seq, open, permissive, ahead, last, failed, payloads,
+       correlation_id, idempotency_key, depth
+FROM workflow
+WHERE key = ?1
+LIMIT 1;
+
+-- name: WORKFLOW_BY_ID
+-- The unique index of workflow.id.
+-- postgres: FOR NO KEY UPDATE
+-- many: 1 text
+SELECT key, id, name, definition_version, snapshot, state, priority, run, version, created_at_ms, updated_at_ms,
+       finished_at_ms, retried_at_ms, next_seq, open, permissive, ahead, last, failed, payloads,
+       correlation_id, idempotency_key, depth
+FROM workflow
+WHERE id = ?1
+LIMIT 1;
+
+-- name: WORKFLOW_BY_IDEMPOTENCY
+-- workflow_idempotency, from its end: the newest of a name with a key.
+-- postgres: FOR NO KEY UPDATE
+SELECT key, id, name, definition_version, snapshot, state, priority, run, version, created_at_ms, updated_at_ms,
+       finished_at_ms, retried_at_ms, next_seq, open, permissive, ahead, last, failed, payloads,
+       correlation_id, idempotency_key, depth
+FROM workflow
+WHERE name = ?1 AND idempotency_key = ?2
+ORDER BY key DESC
+LIMIT 1;
+
+-- name: RECORD_BY_TASK
+-- record, by its key.
+-- many:
+SELECT task, workflow, run, seq, node, reference, status, attempt, predecessor, is_superseded, is_decided,
+       first_scheduled_at_ms, scheduled_at_ms, start_delay_s, callback_after_s, worker, domain, join_pending,
+       join_branches, join_failed, join_cancelled, join_optional
+FROM record
+WHERE task = ?1
+LIMIT 1;
+
+-- name: RECORD_LATEST
+-- record_latest.
+-- many: 2 text
+SELECT task, workflow, run, seq, node, reference, status, attempt, predecessor, is_superseded, is_decided,
+       first_scheduled_at_ms, scheduled_at_ms, start_delay_s, callback_after_s, worker, domain, join_pending,
+       join_branches, join_failed, join_cancelled, join_optional
+FROM record
+WHERE run = ?1 AND reference = ?2 AND is_superseded = 0
+LIMIT 1;
+
+-- name: RECORDS
+-- record_run, in its order.
+SELECT task, workflow, run, seq, node, reference, status, attempt, predecessor, is_superseded, is_decided,
+       first_scheduled_at_ms, scheduled_at_ms, start_delay_s, callback_after_s, worker, domain, join_pending,
+       join_branches, join_failed, join_cancelled, join_optional
+FROM record
+WHERE run = ?1
+ORDER BY seq
+LIMIT ?2;
+
+-- name: RECORDS_OPEN
+-- record_open, in its order, beyond a place.
+SELECT task, workflow, run, seq, node, reference, status, attempt, predecessor, is_superseded, is_decided,
+       first_scheduled_at_ms, scheduled_at_ms, start_delay_s, callback_after_s, worker, domain, join_pending,
+       join_branches, join_failed, join_cancelled, join_optional
+FROM record
+WHERE run = ?1 AND status IN (0, 1) AND task > ?2
+ORDER BY task
+LIMIT ?3;
+
+-- name: RECORDS_UNDECIDED
+-- record_undecided, in its order, beyond a place.
+SELECT task, workflow, run, seq, node, reference, status, attempt, predecessor, is_superseded, is_decided,
+       first_scheduled_at_ms, scheduled_at_ms, start_delay_s, callback_after_s, worker, domain, join_pending,
+       join_branches, join_failed, join_cancelled, join_optional
+FROM record
+WHERE run = ?1 AND is_decided = 0 AND status > 1 AND task > ?2
+ORDER BY task
+LIMIT ?3;
+
+-- name: RECORDS_BAD
+-- record_bad, in its order, beyond a place.
+SELECT task, workflow, run, seq, node, reference, status, attempt, predecessor, is_superseded, is_decided,
+       first_scheduled_at_ms, scheduled_at_ms, start_delay_s, callback_after_s, worker, domain, join_pending,
+       join_branches, join_failed, join_cancelled, join_optional
+FROM record
+WHERE run = ?1 AND is_superseded = 0 AND status IN (4, 5, 6, 7) AND task > ?2
+ORDER BY task
+LIMIT ?3;
+
+-- name: SNAPSHOT_BY_KEY
+-- snapshot, by its key.
+SELECT key, hash, body
+FROM snapshot
+WHERE key = ?1
+LIMIT 1;
+
+-- name: SNAPSHOT_BY_HASH
+-- The unique index of snapshot.hash.
+SELECT key, hash, body
+FROM snapshot
+WHERE hash = ?1
+LIMIT 1;
 
 -- Events, consumers, continuations.
 
@@ -387,11 +496,11 @@ LIMIT ?3;
 -- task_finished, in its order, beyond a place.
 SELECT finished_at_ms AS first, key
 FROM task
-WHERE finished_at_ms IS NOT NULL AND finished_at_ms = ?1 AND key > ?2
+WHERE finished_at_ms IS NOT NULL AND workflow IS NULL AND finished_at_ms = ?1 AND key > ?2
 UNION ALL
 SELECT finished_at_ms, key
 FROM task
-WHERE finished_at_ms IS NOT NULL AND finished_at_ms > ?1
+WHERE finished_at_ms IS NOT NULL AND workflow IS NULL AND finished_at_ms > ?1
 ORDER BY first, key
 LIMIT ?3;
 
@@ -399,7 +508,7 @@ LIMIT ?3;
 -- task_finished, in its order, beyond a place: a pair is compared with the index as a whole.
 SELECT finished_at_ms, key
 FROM task
-WHERE finished_at_ms IS NOT NULL AND (finished_at_ms, key) > (?1, ?2)
+WHERE finished_at_ms IS NOT NULL AND workflow IS NULL AND (finished_at_ms, key) > (?1, ?2)
 ORDER BY finished_at_ms, key
 LIMIT ?3;
 
@@ -458,23 +567,24 @@ INSERT INTO task (key, id, queue, state, priority, rank, due_at_ms, version, epo
                   progress_event_at_ms, control, control_deadline_at_ms, sequence, outcome_epoch,
                   outcome_kind, outcome_digest, dependency_policy, open_dependencies, blocked_by,
                   has_dependents, payloads, checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes,
-                  title, correlation_id, idempotency_key, body_digest, run_at_ms, lease_place)
+                  title, correlation_id, idempotency_key, body_digest, run_at_ms, lease_place,
+                  workflow, claims, response_ms)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
         ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42,
-        ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52);
+        ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, ?53, ?54, ?55);
 
 -- name: TASK_SAVE
 -- task, by its key. All that can change; writes six indexes.
--- many: 17 double precision, 39 text
+-- many: 17 double precision, 40 text
 UPDATE task
 SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_end_at_ms = ?9,
     attempt_end_at_ms = ?10, retries = ?11, recoveries = ?12, crashes_in_row = ?13, ready_at_ms = ?14,
     updated_at_ms = ?15, started_at_ms = ?16, progress = ?17, progress_epoch = ?18, progress_event_at_ms =
     ?19, control = ?20, control_deadline_at_ms = ?21, sequence = ?22, outcome_epoch = ?23, outcome_kind =
     ?24, outcome_digest = ?25, open_dependencies = ?26, has_dependents = ?27, payloads = ?28,
-    checkpoint_count = ?29, log_bytes = ?30, payload_bytes = ?31, checkpoint_bytes = ?32, state = ?33,
-    rank = ?34, due_at_ms = ?35, finished_at_ms = ?36, blocked_by = ?37, run_at_ms = ?38,
-    lease_place = ?39
+    checkpoint_count = ?29, log_bytes = ?30, payload_bytes = ?31, checkpoint_bytes = ?32, claims = ?33, state = ?34,
+    rank = ?35, due_at_ms = ?36, finished_at_ms = ?37, blocked_by = ?38, run_at_ms = ?39,
+    lease_place = ?40
 WHERE key = ?1 AND state = ?2 AND epoch = ?3;
 
 -- name: TASK_SAVE_INSIDE
@@ -487,7 +597,7 @@ SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_
     updated_at_ms = ?15, started_at_ms = ?16, progress = ?17, progress_epoch = ?18, progress_event_at_ms =
     ?19, control = ?20, control_deadline_at_ms = ?21, sequence = ?22, outcome_epoch = ?23, outcome_kind =
     ?24, outcome_digest = ?25, open_dependencies = ?26, has_dependents = ?27, payloads = ?28,
-    checkpoint_count = ?29, log_bytes = ?30, payload_bytes = ?31, checkpoint_bytes = ?32
+    checkpoint_count = ?29, log_bytes = ?30, payload_bytes = ?31, checkpoint_bytes = ?32, claims = ?33
 WHERE key = ?1 AND state = ?2 AND epoch = ?3;
 
 -- name: TASK_SET_ASIDE
@@ -518,6 +628,50 @@ WHERE key = ?1;
 -- name: WORKER_REMOVE
 -- worker, by its key.
 DELETE FROM worker WHERE key = ?1;
+
+-- name: SNAPSHOT_ADD
+INSERT INTO snapshot (key, hash, body) VALUES (?1, ?2, ?3);
+
+-- name: WORKFLOW_ADD
+-- many: 2 3 21 22 text
+INSERT INTO workflow (key, id, name, definition_version, snapshot, state, priority, run, version,
+                      created_at_ms, updated_at_ms, finished_at_ms, retried_at_ms, next_seq, open, permissive,
+                      ahead, last, failed, payloads, correlation_id, idempotency_key, depth)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
+        ?23);
+
+-- name: WORKFLOW_SAVE
+-- workflow, by its key. All that can change.
+-- many: 18 text
+UPDATE workflow
+SET definition_version = ?2, snapshot = ?3, state = ?4, run = ?5, version = ?6, created_at_ms = ?7,
+    updated_at_ms = ?8, finished_at_ms = ?9, retried_at_ms = ?10, next_seq = ?11, open = ?12,
+    permissive = ?13, ahead = ?14, last = ?15, failed = ?16, payloads = ?17, correlation_id = ?18
+WHERE key = ?1;
+
+-- name: RECORD_ADD
+-- many: 6 16 17 text
+INSERT INTO record (task, workflow, run, seq, node, reference, status, attempt, predecessor, is_superseded,
+                    is_decided, first_scheduled_at_ms, scheduled_at_ms, start_delay_s, callback_after_s,
+                    worker, domain, join_pending, join_branches, join_failed, join_cancelled, join_optional)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22);
+
+-- name: RECORD_SAVE
+-- record, by its key. All that can change.
+-- many: 9 text
+UPDATE record
+SET seq = ?2, status = ?3, is_superseded = ?4, is_decided = ?5, scheduled_at_ms = ?6, start_delay_s = ?7,
+    callback_after_s = ?8, worker = ?9, join_pending = ?10, join_branches = ?11, join_failed = ?12,
+    join_cancelled = ?13, join_optional = ?14
+WHERE task = ?1;
+
+-- name: WORKFLOW_REMOVE
+-- workflow, by its key.
+DELETE FROM workflow WHERE key = ?1;
+
+-- name: RECORD_REMOVE
+-- record, by its key.
+DELETE FROM record WHERE task = ?1;
 
 -- name: PAYLOAD_PUT
 -- payload, by its key.
@@ -875,7 +1029,7 @@ SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.version
        t.outcome_kind, t.outcome_digest, t.dependency_policy, t.open_dependencies, t.blocked_by,
        t.has_dependents, t.payloads, t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes,
        t.title, t.correlation_id, t.idempotency_key, t.body_digest, t.run_at_ms, t.lease_place,
-       q.name, q.is_paused, w.id, b.id, b.state, z.reason
+       t.workflow, t.claims, t.response_ms, q.name, q.is_paused, w.id, b.id, b.state, z.reason
 FROM task t
 LEFT JOIN queue q ON q.key = t.queue
 LEFT JOIN worker w ON w.key = t.owner
@@ -964,19 +1118,19 @@ LIMIT ?2;
 -- then is the partial index known to have them.
 SELECT 0 AS first, key, state, queue, rank
 FROM task
-WHERE state IN (3, 4, 6, 8) AND state = 3 AND (?3 & 8) <> 0 AND key < ?1
+WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 3 AND (?3 & 8) <> 0 AND key < ?1
 UNION ALL
 SELECT 0, key, state, queue, rank
 FROM task
-WHERE state IN (3, 4, 6, 8) AND state = 4 AND (?3 & 16) <> 0 AND key < ?1
+WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 4 AND (?3 & 16) <> 0 AND key < ?1
 UNION ALL
 SELECT 0, key, state, queue, rank
 FROM task
-WHERE state IN (3, 4, 6, 8) AND state = 6 AND (?3 & 64) <> 0 AND key < ?1
+WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 6 AND (?3 & 64) <> 0 AND key < ?1
 UNION ALL
 SELECT 0, key, state, queue, rank
 FROM task
-WHERE state IN (3, 4, 6, 8) AND state = 8 AND (?3 & 256) <> 0 AND key < ?1
+WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 8 AND (?3 & 256) <> 0 AND key < ?1
 ORDER BY key DESC
 LIMIT ?2;
 
@@ -985,22 +1139,22 @@ LIMIT ?2;
 SELECT 0, key, state, queue, rank
 FROM ((SELECT key, state, queue, rank
        FROM task
-       WHERE state = 3 AND (?3::bigint & 8) <> 0 AND key < ?1
+       WHERE state = 3 AND workflow IS NULL AND (?3::bigint & 8) <> 0 AND key < ?1
        ORDER BY key DESC)
       UNION ALL
       (SELECT key, state, queue, rank
        FROM task
-       WHERE state = 4 AND (?3 & 16) <> 0 AND key < ?1
+       WHERE state = 4 AND workflow IS NULL AND (?3 & 16) <> 0 AND key < ?1
        ORDER BY key DESC)
       UNION ALL
       (SELECT key, state, queue, rank
        FROM task
-       WHERE state = 6 AND (?3 & 64) <> 0 AND key < ?1
+       WHERE state = 6 AND workflow IS NULL AND (?3 & 64) <> 0 AND key < ?1
        ORDER BY key DESC)
       UNION ALL
       (SELECT key, state, queue, rank
        FROM task
-       WHERE state = 8 AND (?3 & 256) <> 0 AND key < ?1
+       WHERE state = 8 AND workflow IS NULL AND (?3 & 256) <> 0 AND key < ?1
        ORDER BY key DESC)) AS aside
 ORDER BY key DESC
 LIMIT ?2;
@@ -1009,11 +1163,11 @@ LIMIT ?2;
 -- task_finished, from its end, beyond a place.
 SELECT finished_at_ms AS first, key, state, queue, rank
 FROM task
-WHERE finished_at_ms IS NOT NULL AND finished_at_ms = ?3 AND key < ?1
+WHERE finished_at_ms IS NOT NULL AND workflow IS NULL AND finished_at_ms = ?3 AND key < ?1
 UNION ALL
 SELECT finished_at_ms, key, state, queue, rank
 FROM task
-WHERE finished_at_ms IS NOT NULL AND finished_at_ms < ?3
+WHERE finished_at_ms IS NOT NULL AND workflow IS NULL AND finished_at_ms < ?3
 ORDER BY first DESC, key DESC
 LIMIT ?2;
 
@@ -1021,7 +1175,7 @@ LIMIT ?2;
 -- task_finished, from its end, beyond a place.
 SELECT finished_at_ms, key, state, queue, rank
 FROM task
-WHERE finished_at_ms IS NOT NULL AND (finished_at_ms, key) < (?3, ?1)
+WHERE finished_at_ms IS NOT NULL AND workflow IS NULL AND (finished_at_ms, key) < (?3, ?1)
 ORDER BY finished_at_ms DESC, key DESC
 LIMIT ?2;
 
@@ -1194,16 +1348,16 @@ SELECT head.position, meta.schema_version,
         FROM (SELECT 1 AS one FROM task WHERE due_at_ms < ?1 LIMIT ?2) AS overdue),
        (SELECT due_at_ms FROM task WHERE due_at_ms < ?1 ORDER BY due_at_ms, key LIMIT 1),
        (SELECT COUNT(*)
-        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND state = 4 LIMIT ?2) AS recovering),
+        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 4 LIMIT ?2) AS recovering),
        (SELECT COUNT(*)
-        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND state = 8 LIMIT ?2) AS dead),
+        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 8 LIMIT ?2) AS dead),
        (SELECT COUNT(*)
-        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND state = 3 LIMIT ?2) AS paused),
+        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 3 LIMIT ?2) AS paused),
        (SELECT COUNT(*)
         FROM (SELECT 1 AS one FROM task WHERE blocked_by IS NOT NULL LIMIT ?2) AS blocked),
        (SELECT COUNT(*)
-        FROM (SELECT 1 AS one FROM task WHERE finished_at_ms > 0 LIMIT ?3) AS finished),
-       (SELECT finished_at_ms FROM task WHERE finished_at_ms > 0 ORDER BY finished_at_ms, key LIMIT 1),
+        FROM (SELECT 1 AS one FROM task WHERE finished_at_ms > 0 AND workflow IS NULL LIMIT ?3) AS finished),
+       (SELECT finished_at_ms FROM task WHERE finished_at_ms > 0 AND workflow IS NULL ORDER BY finished_at_ms, key LIMIT 1),
        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM quarantine LIMIT ?2) AS aside),
        (SELECT COUNT(*) FROM (SELECT 1 AS one FROM continuation WHERE remaining >= 0 LIMIT ?2) AS going_on),
        (SELECT COUNT(*)
@@ -1273,7 +1427,9 @@ SELECT h.position, h.next_key,
        COALESCE((SELECT key FROM consumer WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
        COALESCE((SELECT key FROM continuation WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
        COALESCE((SELECT key FROM tombstone WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
-       COALESCE((SELECT key FROM definition WHERE key > 0 ORDER BY key DESC LIMIT 1), 0)
+       COALESCE((SELECT key FROM definition WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM workflow WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM snapshot WHERE key > 0 ORDER BY key DESC LIMIT 1), 0)
 FROM head h
 WHERE h.one = 1
 LIMIT 1;
@@ -1347,10 +1503,11 @@ ORDER BY e.position
 LIMIT ?2;
 
 -- name: FSCK_PAYLOADS
--- payload, by its key; task by its key.
-SELECT p.key, p.key / 16, t.key, t.id, t.payloads
+-- payload, by its key; task and workflow by theirs.
+SELECT p.key, p.key / 16, COALESCE(t.key, w.key), COALESCE(t.id, w.id), COALESCE(t.payloads, w.payloads)
 FROM payload p
 LEFT JOIN task t ON t.key = p.key / 16
+LEFT JOIN workflow w ON w.key = p.key / 16
 WHERE p.key > ?1
 ORDER BY p.key
 LIMIT ?2;
@@ -1416,10 +1573,12 @@ ORDER BY a.consumer, a.position
 LIMIT ?3;
 
 -- name: FSCK_CONTINUATIONS
--- continuation, by its key; task by its key. The columns of pawl_row_continuation, then the task's.
-SELECT c.key, c.kind, c.task, c.cursor, c.remaining, c.done, c.args, t.key
+-- continuation, by its key; task and workflow by theirs. The columns of pawl_row_continuation, then the key of the
+-- task, or of the workflow.
+SELECT c.key, c.kind, c.task, c.cursor, c.remaining, c.done, c.args, COALESCE(t.key, w.key)
 FROM continuation c
 LEFT JOIN task t ON t.key = c.task
+LEFT JOIN workflow w ON w.key = c.task
 WHERE c.key > ?1
 ORDER BY c.key
 LIMIT ?2;
@@ -1449,6 +1608,46 @@ SELECT d.key, d.kind, d.name, d.version, d.generation, d.created_at_ms, d.update
 FROM definition d JOIN head h ON h.one = 1
 WHERE d.key > ?1
 ORDER BY d.key
+LIMIT ?2;
+
+-- name: FSCK_WORKFLOWS
+-- workflow, by its key; what is counted by the indexes of record. The columns of pawl_row_workflow, then whether its
+-- snapshot is there, its payloads, its records that are not decided, the continuations that it counts (7 = DECISION),
+-- its failures that it was let go on from, and its highest seq.
+SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priority, w.run, w.version, w.created_at_ms,
+       w.updated_at_ms, w.finished_at_ms, w.retried_at_ms, w.next_seq, w.open, w.permissive, w.ahead, w.last, w.failed,
+       w.payloads, w.correlation_id, w.idempotency_key, w.depth,
+       (SELECT 1 FROM snapshot s WHERE s.key = w.snapshot),
+       (SELECT SUM(CASE p.key - w.key * 16
+                       WHEN 0 THEN 1 WHEN 1 THEN 2 WHEN 2 THEN 4 WHEN 3 THEN 8 WHEN 4 THEN 16 ELSE 32
+                   END)
+        FROM payload p
+        WHERE p.key >= w.key * 16 AND p.key < w.key * 16 + 16),
+       (SELECT COUNT(*) FROM record r WHERE r.run = w.run AND r.is_decided = 0),
+       (SELECT COUNT(*) FROM continuation c WHERE c.key > 0 AND c.task = w.key AND c.kind = 7),
+       (SELECT COUNT(*)
+        FROM record r
+        WHERE r.run = w.run AND r.is_superseded = 0 AND r.status IN (4, 5, 6, 7) AND r.is_decided = 1),
+       (SELECT MAX(r.seq) FROM record r WHERE r.run = w.run)
+FROM workflow w
+WHERE w.key > ?1
+ORDER BY w.key
+LIMIT ?2;
+
+-- name: FSCK_RECORDS
+-- record, by its key; task and workflow by theirs. The columns of pawl_row_record, then the workflow of the task, its id
+-- and state, the workflow's run, and the text of its snapshot where an open JOIN has to be counted again.
+SELECT r.task, r.workflow, r.run, r.seq, r.node, r.reference, r.status, r.attempt, r.predecessor, r.is_superseded,
+       r.is_decided, r.first_scheduled_at_ms, r.scheduled_at_ms, r.start_delay_s, r.callback_after_s, r.worker, r.domain,
+       r.join_pending, r.join_branches, r.join_failed, r.join_cancelled, r.join_optional,
+       t.workflow, t.id, t.state, w.run,
+       CASE WHEN r.status = 1 AND (r.join_pending IS NOT NULL OR r.join_branches IS NOT NULL) THEN s.body END
+FROM record r
+LEFT JOIN task t ON t.key = r.task
+LEFT JOIN workflow w ON w.key = r.workflow
+LEFT JOIN snapshot s ON s.key = w.snapshot
+WHERE r.task > ?1
+ORDER BY r.task
 LIMIT ?2;
 
 -- name: FSCK_QUARANTINE
@@ -1489,6 +1688,72 @@ INSERT INTO token (name, key_id, role, secret_digest, created_at_ms) VALUES (?1,
 -- name: TOKEN_REMOVE
 -- token, by its name.
 DELETE FROM token WHERE name = ?1;
+
+-- Workflows and their records (read_workflow.c).
+
+-- name: READ_WORKFLOW
+-- The unique index of workflow.id; snapshot and task by their keys. The columns of pawl_row_workflow, then the text of
+-- the snapshot and the id of the task that ended it.
+SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priority, w.run, w.version, w.created_at_ms,
+       w.updated_at_ms, w.finished_at_ms, w.retried_at_ms, w.next_seq, w.open, w.permissive, w.ahead, w.last, w.failed,
+       w.payloads, w.correlation_id, w.idempotency_key, w.depth, s.body, f.id
+FROM workflow w
+LEFT JOIN snapshot s ON s.key = w.snapshot
+LEFT JOIN task f ON f.key = w.failed
+WHERE w.id = ?1
+LIMIT 1;
+
+-- name: READ_RECORDS
+-- record_run, in its order, beyond a place; the rest by their keys. The columns of pawl_row_record, then those of
+-- read_workflow.c.
+SELECT r.task, r.workflow, r.run, r.seq, r.node, r.reference, r.status, r.attempt, r.predecessor, r.is_superseded,
+       r.is_decided, r.first_scheduled_at_ms, r.scheduled_at_ms, r.start_delay_s, r.callback_after_s, r.worker, r.domain,
+       r.join_pending, r.join_branches, r.join_failed, r.join_cancelled, r.join_optional, t.id, t.state, t.epoch, t.claims, t.priority, t.started_at_ms, t.updated_at_ms, t.finished_at_ms,
+       t.lease_end_at_ms, t.response_ms, t.payloads, t.correlation_id, q.name, o.id, p.id, w.id
+FROM record r
+JOIN task t ON t.key = r.task
+JOIN workflow w ON w.key = r.workflow
+LEFT JOIN queue q ON q.key = t.queue
+LEFT JOIN worker o ON o.key = t.owner
+LEFT JOIN task p ON p.key = r.predecessor
+WHERE r.run = ?1 AND r.seq > ?2
+ORDER BY r.seq
+LIMIT ?3;
+
+-- name: READ_RECORD
+-- The unique index of task.id; the rest by their keys. The same.
+SELECT r.task, r.workflow, r.run, r.seq, r.node, r.reference, r.status, r.attempt, r.predecessor, r.is_superseded,
+       r.is_decided, r.first_scheduled_at_ms, r.scheduled_at_ms, r.start_delay_s, r.callback_after_s, r.worker, r.domain,
+       r.join_pending, r.join_branches, r.join_failed, r.join_cancelled, r.join_optional, t.id, t.state, t.epoch, t.claims, t.priority, t.started_at_ms, t.updated_at_ms, t.finished_at_ms,
+       t.lease_end_at_ms, t.response_ms, t.payloads, t.correlation_id, q.name, o.id, p.id, w.id
+FROM task t
+JOIN record r ON r.task = t.key
+JOIN workflow w ON w.key = r.workflow
+LEFT JOIN queue q ON q.key = t.queue
+LEFT JOIN worker o ON o.key = t.owner
+LEFT JOIN task p ON p.key = r.predecessor
+WHERE t.id = ?1
+LIMIT 1;
+
+-- name: READ_WORKFLOWS_CORRELATED
+-- workflow_correlation, in its order, beyond a place.
+SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priority, w.run, w.version, w.created_at_ms,
+       w.updated_at_ms, w.finished_at_ms, w.retried_at_ms, w.next_seq, w.open, w.permissive, w.ahead, w.last, w.failed,
+       w.payloads, w.correlation_id, w.idempotency_key, w.depth
+FROM workflow w
+WHERE w.correlation_id = ?1 AND w.key > ?2
+ORDER BY w.key
+LIMIT ?3;
+
+-- name: READ_WORKFLOWS_RUNNING
+-- workflow_running, in its order, beyond a place.
+SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priority, w.run, w.version, w.created_at_ms,
+       w.updated_at_ms, w.finished_at_ms, w.retried_at_ms, w.next_seq, w.open, w.permissive, w.ahead, w.last, w.failed,
+       w.payloads, w.correlation_id, w.idempotency_key, w.depth
+FROM workflow w
+WHERE w.name = ?1 AND w.state IN (0, 1) AND w.key > ?2
+ORDER BY w.key
+LIMIT ?3;
 
 -- Lists of definitions (read_definition.c).
 

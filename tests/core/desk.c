@@ -176,6 +176,10 @@ static void *answer_of(struct desk *desk, const struct pawl_entry *entry)
     case PAWL_LOOK_FINISHED:
     case PAWL_LOOK_EVENTS:
     case PAWL_LOOK_TOMBSTONES:
+    case PAWL_LOOK_RECORDS_OPEN:
+    case PAWL_LOOK_RECORDS_UNDECIDED:
+    case PAWL_LOOK_RECORDS_BAD:
+    case PAWL_LOOK_RECORDS:
         return rows_of(desk, NULL, 0, 1);
     case PAWL_LOOK_STARTED_BY:
     case PAWL_LOOK_DEFINITION:
@@ -193,6 +197,15 @@ static void *answer_of(struct desk *desk, const struct pawl_entry *entry)
     case PAWL_LOOK_TOMBSTONE_KEY:
     case PAWL_LOOK_EVENT_LAST:
     case PAWL_LOOK_WAITING:
+    case PAWL_LOOK_WORKFLOW:
+    case PAWL_LOOK_WORKFLOW_ID:
+    case PAWL_LOOK_WORKFLOW_KEYED:
+    case PAWL_LOOK_RECORD:
+    case PAWL_LOOK_RECORD_LATEST:
+    case PAWL_LOOK_RECORDS_MADE:
+    case PAWL_LOOK_SNAPSHOT:
+    case PAWL_LOOK_SNAPSHOT_HASH:
+    case PAWL_LOOK_PARSED:
         return NULL;
     case PAWL_LOOK_CURSOR_MIN:
         return key_of(desk, INT64_MAX);

@@ -241,6 +241,16 @@ void lab_elapse(struct lab *lab, int64_t ms)
                        ", control_deadline_at_ms = control_deadline_at_ms - %" PRId64,
                        ms, ms, ms, ms, ms, ms, ms, ms);
         (void)postgres_sql(lab, sql);
+        (void)snprintf(sql, sizeof sql,
+                       "UPDATE record SET first_scheduled_at_ms = first_scheduled_at_ms - %" PRId64
+                       ", scheduled_at_ms = scheduled_at_ms - %" PRId64,
+                       ms, ms);
+        (void)postgres_sql(lab, sql);
+        (void)snprintf(sql, sizeof sql,
+                       "UPDATE workflow SET created_at_ms = created_at_ms - %" PRId64
+                       ", retried_at_ms = retried_at_ms - %" PRId64,
+                       ms, ms);
+        (void)postgres_sql(lab, sql);
     }
 }
 

@@ -197,6 +197,10 @@ static const char *kind_name(enum pawl_command_kind kind)
         return "define";
     case PAWL_COMMAND_UNDEFINE:
         return "undefine";
+    case PAWL_COMMAND_WORKFLOW_START:
+        return "workflow start";
+    case PAWL_COMMAND_WORKFLOW_OPERATE:
+        return "workflow operate";
     case PAWL_COMMAND_IMPORT:
         return "import";
     case PAWL_COMMAND_DUE:

@@ -676,6 +676,7 @@ static const char *judge_type(struct judging *j, int64_t *to)
         *to = PAWL_TASK_CANCELLED;
         return resolved(j, PAWL_TASK_CANCELLED);
     case PAWL_EVENT_IMPORTED: /* nobody imports here */
+    case PAWL_EVENT_ATTEMPT_FAILED: /* nor are there workflows */
     case PAWL_EVENT_NONE:
         break;
     }

@@ -303,7 +303,7 @@ TEST("a scan, a bitmap, a sort and a walk are found in a plan")
         const char *fault; /* a word of it */
     } rows[] = {
         {"EXPLAIN SELECT 1 FROM task WHERE title = 'x'", "scanned"},
-        {"SET enable_seqscan = off; EXPLAIN SELECT title FROM task WHERE finished_at_ms > 5",
+        {"SET enable_seqscan = off; EXPLAIN SELECT title FROM task WHERE due_at_ms > 5",
          "bitmap"},
         {"EXPLAIN SELECT 1 FROM task WHERE key < 9 ORDER BY title LIMIT 1", "sorted"},
         {"EXPLAIN SELECT key FROM event JOIN task ON task.key = event.task WHERE position = 1",

@@ -1020,7 +1020,7 @@ TEST("T-084 a task with an unreadable row is set aside, and all others go on")
 TEST("T-084 an unreadable continuation is set aside, so that it is not due for ever")
 {
     open_lab();
-    lab_sql(&lab, "INSERT INTO continuation VALUES (5, 9, 0, 0, 0, 0, '{\"a\":1}')");
+    lab_sql(&lab, "INSERT INTO continuation VALUES (5, 99, 0, 0, 0, 0, '{\"a\":1}')");
     lab_begin(&lab);
     CHECK_EQ(0, lab_rows(&lab, PAWL_LOOK_CONTINUATIONS, 0, 0, 0)->count);
     lab_commit(&lab);

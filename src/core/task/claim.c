@@ -167,6 +167,24 @@ static int64_t lease_ms_of(struct pawl_step *step, const struct pawl_command *co
     return lease_ms < PAWL_LEASE_MS_MAX ? lease_ms : PAWL_LEASE_MS_MAX;
 }
 
+/* What a workflow says of the lease comes first: a worker may hold the task for a shorter time only, and an attempt
+ * counts from its first claim. What was armed before stays so, since only the record knows why. */
+static void grant_of_workflow(struct pawl_step *step, struct pawl_task_row *task, int64_t armed_at_ms,
+                              const struct pawl_command *command)
+{
+    int64_t asked_ms = command->ask.claim.ask->lease_ms;
+    int64_t grace_ms = command->ask.claim.poll == NULL ? 0 : command->ask.claim.poll->grace_ms;
+    int64_t allowed_ms = task->response_ms == 0 ? PAWL_LEASE_MS_MAX : task->response_ms;
+    task->lease_kind = PAWL_LEASE_CLIENT;
+    task->lease_place = none;
+    task->lease_ms = asked_ms != 0 && asked_ms < allowed_ms ? asked_ms : allowed_ms + grace_ms;
+    task->attempt_end_at_ms = task->timeout_ms == 0 ? 0 : task->started_at_ms + task->timeout_ms;
+    task->lease_end_at_ms = pawl_lease_end(step, task, task->lease_ms);
+    task->due_at_ms = pawl_lease_due(task);
+    if (armed_at_ms != 0 && armed_at_ms < task->due_at_ms) task->due_at_ms = armed_at_ms;
+    task->claims++;
+}
+
 /* The one hand-out: owner, epoch + 1, lease end. The body must be loaded. */
 static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct pawl_worker_row *worker,
                   const struct pawl_command *command, int64_t lease_ms)
@@ -174,6 +192,7 @@ static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct
     const struct pawl_claim *ask = command->ask.claim.ask;
     const struct pawl_task_row *before = entry->row;
     const struct pawl_queue_row *queue = pawl_queue_by_key(step, before->queue);
+    int64_t armed_at_ms = before->due_at_ms;
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
     pawl_assert(task->open_dependencies == 0);
     pawl_task_move(task, PAWL_TASK_RUNNING, PAWL_BY_WORKER);
@@ -188,9 +207,11 @@ static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct
     task->attempt_end_at_ms = task->timeout_ms == 0 ? 0 : step->now_ms + task->timeout_ms;
     task->lease_end_at_ms = pawl_lease_end(step, task, task->lease_ms);
     /* a task that was given back goes on with the same attempt */
-    bool goes_on = before->outcome_kind == PAWL_OUTCOME_RELEASE && before->outcome_epoch == task->epoch - 1;
+    bool goes_on = task->workflow != 0 ||
+                   (before->outcome_kind == PAWL_OUTCOME_RELEASE && before->outcome_epoch == task->epoch - 1);
     if (!goes_on || task->started_at_ms == 0) task->started_at_ms = step->now_ms;
     task->due_at_ms = pawl_lease_due(task);
+    if (task->workflow != 0) grant_of_workflow(step, task, armed_at_ms, command);
     pawl_task_touch(step, task);
     pawl_event_add(step, task, PAWL_EVENT_STARTED, PAWL_CAUSE_NONE, worker->id, none);
 }
@@ -280,7 +301,8 @@ static enum pawl_code may_start(struct pawl_step *step, struct pawl_command *com
                               PAWL_STR_ARG(task->id),
                               PAWL_STR_ARG(pawl_worker_id(step, task->owner)));
     }
-    if (task->state != PAWL_TASK_PENDING && task->state != PAWL_TASK_QUEUED) {
+    bool waits = task->workflow != 0 && task->state == PAWL_TASK_PENDING;
+    if (waits || (task->state != PAWL_TASK_PENDING && task->state != PAWL_TASK_QUEUED)) {
         return pawl_state_error(command, task, "start");
     }
     if (task->open_dependencies > 0) return waits_error(step, command, task);

@@ -8,6 +8,7 @@
 #include "core/limits.h"
 #include "core/task/calendar.h"
 #include "core/task/queue.h"
+#include "core/workflow/again.h"
 
 static const struct pawl_str none = {0};
 
@@ -69,6 +70,7 @@ enum pawl_code pawl_rule_due(struct pawl_step *step, struct pawl_command *comman
     enum pawl_code code = pawl_task_find_key(step, command, command->number, &entry);
     if (code != PAWL_OK) return code;
     const struct pawl_task_row *task = entry->row;
+    if (task->workflow != 0) return is_over(task->due_at_ms, step->now_ms) ? pawl_record_due(step, command, entry) : PAWL_OK;
     while (is_over(task->due_at_ms, step->now_ms) && !step->set.is_short && !step->set.is_full) {
         switch (task->state) {
         case PAWL_TASK_RUNNING:
@@ -301,6 +303,22 @@ static bool run_slice(struct pawl_step *step, struct pawl_command *command, stru
         return pawl_remains_slice(step, row->task);
     case PAWL_CONTINUE_CALENDAR:
         return pawl_calendar_slice(step, row);
+    case PAWL_CONTINUE_DECISION:
+        pawl_decide_slice(step, command, row);
+        return false;
+    case PAWL_CONTINUE_CANCEL:
+        return pawl_workflow_cancel_slice(step, command, row->task);
+    case PAWL_CONTINUE_FAILURE:
+        pawl_workflow_failure_slice(step, command, row->task);
+        return false;
+    case PAWL_CONTINUE_UNDECIDED:
+        pawl_workflow_undecided_slice(step, command, row);
+        return false;
+    case PAWL_CONTINUE_CALLBACKS:
+        pawl_workflow_callbacks_slice(step, command, row);
+        return false;
+    case PAWL_CONTINUE_RUN_REMOVE:
+        return pawl_run_remove_slice(step, row);
     }
     pawl_assert(false);
     return false;

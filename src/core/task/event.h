@@ -30,7 +30,8 @@
     X(RESOLVED_COMPLETED,19, "task_completed",         "recovery_resolved",  true)  \
     X(RESOLVED_CANCELLED,20, "task_cancelled",         "recovery_resolved",  true)  \
     X(RECOVERY_NOTED,    21, "task_updated",           "recovery_pending",   false) \
-    X(IMPORTED,          22, "task_created",           "imported",           true)
+    X(IMPORTED,          22, "task_created",           "imported",           true)  \
+    X(ATTEMPT_FAILED,    23, "task_failed",            "failed",             false)
 
 enum pawl_event_type {
     PAWL_EVENT_NONE = 0,
@@ -56,7 +57,8 @@ enum pawl_event_type {
     X(CONTROL,        12, "control")  \
     X(PAUSE,          13, "pause")    \
     X(CANCEL,         14, "cancel")   \
-    X(IMPORTED,       15, "imported")
+    X(IMPORTED,       15, "imported")  \
+    X(WORKFLOW,       16, "workflow")
 
 enum pawl_event_cause {
 #define X(name, number, text) PAWL_CAUSE_##name = number,

@@ -7,6 +7,20 @@
 #include "base/str.h"
 #include "core/check.h"
 #include "core/limits.h"
+#include "core/workflow/decision.h"
+
+/* Where the tasks of a workflow go is decided there. */
+static enum pawl_code of_workflow(struct pawl_command *command, const struct pawl_task_row *task)
+{
+    return pawl_error_set(&command->err, PAWL_STATE,
+                          "task %.*s is a step of a workflow: operate the workflow, or say how the task ended",
+                          PAWL_STR_ARG(task->id));
+}
+
+static bool is_of_workflow(const struct pawl_entry *entry)
+{
+    return ((const struct pawl_task_row *)entry->row)->workflow != 0;
+}
 
 enum pawl_code pawl_rule_queue(struct pawl_step *step, struct pawl_command *command)
 {
@@ -14,6 +28,7 @@ enum pawl_code pawl_rule_queue(struct pawl_step *step, struct pawl_command *comm
     bool is_done;
     enum pawl_code code = pawl_task_find_fenced(step, command, &entry, &is_done);
     if (code != PAWL_OK || is_done) return code;
+    if (is_of_workflow(entry)) return of_workflow(command, entry->row);
     const struct pawl_task_row *before = entry->row;
     switch (before->state) {
     case PAWL_TASK_QUEUED:
@@ -70,6 +85,7 @@ enum pawl_code pawl_rule_pause(struct pawl_step *step, struct pawl_command *comm
     bool is_done;
     enum pawl_code code = pawl_task_find_fenced(step, command, &entry, &is_done);
     if (code != PAWL_OK || is_done) return code;
+    if (is_of_workflow(entry)) return of_workflow(command, entry->row);
     const struct pawl_task_row *before = entry->row;
     enum pawl_mover by = PAWL_BY_OPERATOR;
     switch (before->state) {
@@ -141,6 +157,7 @@ enum pawl_code pawl_rule_resume(struct pawl_step *step, struct pawl_command *com
     bool is_done;
     enum pawl_code code = pawl_task_find_fenced(step, command, &entry, &is_done);
     if (code != PAWL_OK || is_done) return code;
+    if (is_of_workflow(entry)) return of_workflow(command, entry->row);
     const struct pawl_task_row *before = entry->row;
     switch (before->state) {
     case PAWL_TASK_PAUSED:
@@ -166,6 +183,7 @@ enum pawl_code pawl_rule_cancel(struct pawl_step *step, struct pawl_command *com
     bool is_done;
     enum pawl_code code = pawl_task_find_fenced(step, command, &entry, &is_done);
     if (code != PAWL_OK || is_done) return code;
+    if (is_of_workflow(entry)) return pawl_record_outcome(step, command, entry);
     const struct pawl_task_row *before = entry->row;
     bool is_forced = command->ask.is_forced && !command->has_fence;
     bool raises_epoch = false;
@@ -224,6 +242,7 @@ enum pawl_code pawl_rule_resolve(struct pawl_step *step, struct pawl_command *co
     bool is_done;
     enum pawl_code code = pawl_task_find_fenced(step, command, &entry, &is_done);
     if (code != PAWL_OK || is_done) return code;
+    if (is_of_workflow(entry)) return of_workflow(command, entry->row);
     const struct pawl_task_row *before = entry->row;
     enum pawl_task_state to = command->ask.resolve.outcome;
     struct pawl_str text = command->ask.resolve.text;

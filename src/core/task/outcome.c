@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "core/limits.h"
 #include "core/task/retry.h"
+#include "core/workflow/decision.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -95,6 +96,7 @@ enum pawl_code pawl_rule_complete(struct pawl_step *step, struct pawl_command *c
     bool is_done;
     enum pawl_code code = find_attempt(step, command, &entry, &is_done);
     if (code != PAWL_OK || is_done) return code;
+    if (((const struct pawl_task_row *)entry->row)->workflow != 0) return pawl_record_outcome(step, command, entry);
     const struct pawl_task_row *before = entry->row;
     enum pawl_mover by =
         before->state == PAWL_TASK_RUNNING ? PAWL_BY_WORKER : PAWL_BY_OPERATOR;
@@ -164,6 +166,7 @@ enum pawl_code pawl_rule_fail(struct pawl_step *step, struct pawl_command *comma
     bool is_done;
     enum pawl_code code = find_attempt(step, command, &entry, &is_done);
     if (code != PAWL_OK || is_done) return code;
+    if (((const struct pawl_task_row *)entry->row)->workflow != 0) return pawl_record_outcome(step, command, entry);
     const struct pawl_task_row *before = entry->row;
     if (before->state != PAWL_TASK_RUNNING) return pawl_state_error(command, before, "fail");
 
@@ -184,6 +187,7 @@ enum pawl_code pawl_rule_release(struct pawl_step *step, struct pawl_command *co
     bool is_done;
     enum pawl_code code = find_attempt(step, command, &entry, &is_done);
     if (code != PAWL_OK || is_done) return code;
+    if (((const struct pawl_task_row *)entry->row)->workflow != 0) return pawl_record_outcome(step, command, entry);
 
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
     int64_t delay_ms = command->ask.delay_ms;

@@ -36,6 +36,8 @@ pawl_rule pawl_rule_compact;
 pawl_rule pawl_rule_import;
 pawl_rule pawl_rule_define;
 pawl_rule pawl_rule_undefine;
+pawl_rule pawl_rule_workflow_start;
+pawl_rule pawl_rule_workflow_operate;
 pawl_rule pawl_rule_due;
 pawl_rule pawl_rule_continue;
 pawl_rule pawl_rule_recover;

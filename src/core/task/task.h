@@ -96,6 +96,9 @@ struct pawl_task_row {
     struct pawl_str correlation_id;  /* empty = the id's hex digits */
     struct pawl_str idempotency_key; /* empty = none */
     int64_t body_digest;             /* of what was created, to tell a repeat */
+    int64_t workflow;    /* key of the workflow that it is a step of; 0 = none. It has a record then */
+    int32_t claims;      /* a workflow's: how often it was claimed */
+    int64_t response_ms; /* a workflow's: how long its worker may be silent; 0 = for ever */
 };
 
 struct pawl_queue_row {
@@ -148,7 +151,14 @@ enum pawl_continuation_kind {
     PAWL_CONTINUE_AWAITED = 4,    /* join more of those that waited for task's id, in args, to it */
     PAWL_CONTINUE_REMAINS = 5,    /* delete more events and log lines of a removed task */
     PAWL_CONTINUE_CALENDAR = 6,   /* arm calendar times anew */
-    PAWL_CONTINUE_LAST = PAWL_CONTINUE_CALENDAR
+    /* task is the workflow's key */
+    PAWL_CONTINUE_DECISION = 7,   /* what is left of a decision, in args; the workflow counts it as open */
+    PAWL_CONTINUE_CANCEL = 8,     /* cancel what is open of a workflow that has ended */
+    PAWL_CONTINUE_FAILURE = 9,    /* start the failure workflow of one that has ended */
+    PAWL_CONTINUE_UNDECIDED = 10, /* decide more of what has ended while it was paused */
+    PAWL_CONTINUE_CALLBACKS = 11, /* offer more of what waits for a callback */
+    PAWL_CONTINUE_RUN_REMOVE = 12, /* remove more records of the run cursor */
+    PAWL_CONTINUE_LAST = PAWL_CONTINUE_RUN_REMOVE
 };
 
 /* A redrive that came to its end in another process than the one that waits for its count: not due any more. */

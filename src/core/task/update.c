@@ -17,6 +17,7 @@
 #include "core/limits.h"
 #include "core/task/queue.h"
 #include "core/task/rule.h"
+#include "core/workflow/decision.h"
 
 static const struct pawl_str none = {0};
 
@@ -88,6 +89,10 @@ static enum pawl_code keep_output(struct pawl_step *step, struct pawl_command *c
 {
     struct pawl_str output = command->ask.update->output;
     const struct pawl_checkpoint_row *before = NULL;
+    if (task->workflow != 0) {
+        pawl_record_keep_output(step, pawl_set_task(&step->set, task->key), output);
+        return PAWL_OK;
+    }
     if (output.len == 0 || pawl_str_equal(output, PAWL_STR("{}"))) return PAWL_OK;
     if (task->checkpoint_count > 0) {
         const struct pawl_entry *entry =
@@ -118,10 +123,12 @@ static enum pawl_code fail(struct pawl_step *step, struct pawl_command *command,
 
 /* Tells how the attempt ends, or that it goes on later; fence NULL: nobody holds the task. */
 static enum pawl_code apply(struct pawl_step *step, struct pawl_command *command,
-                            const struct pawl_task_row *task, const struct pawl_fence *fence)
+                            struct pawl_entry *entry, const struct pawl_fence *fence)
 {
     const struct pawl_update *update = command->ask.update;
+    const struct pawl_task_row *task = entry->row;
     struct pawl_command derived;
+    if (task->workflow != 0) return pawl_record_update(step, command, entry, fence != NULL);
     switch (update->status) {
     case PAWL_UPDATE_COMPLETED:
         derived = derive(command, PAWL_COMMAND_COMPLETE, fence);
@@ -203,9 +210,10 @@ static void tell(struct pawl_step *step, struct pawl_command *command,
 
 /* One who gives his epoch, and is judged by it. */
 static enum pawl_code update_strictly(struct pawl_step *step, struct pawl_command *command,
-                                      const struct pawl_task_row *task)
+                                      struct pawl_entry *entry)
 {
     const struct pawl_update *update = command->ask.update;
+    const struct pawl_task_row *task = entry->row;
     const struct pawl_fence fence = {command->task_id, update->worker_id, update->epoch};
     if (update->extends_lease) {
         enum pawl_code code = extend(step, command, task, &fence);
@@ -214,7 +222,11 @@ static enum pawl_code update_strictly(struct pawl_step *step, struct pawl_comman
         return pawl_error_set(&command->err, PAWL_LEASE_LOST, "task %.*s: its lease is lost",
                               PAWL_STR_ARG(task->id));
     }
-    enum pawl_code code = apply(step, command, task, &fence);
+    if (task->workflow != 0 && (task->state != PAWL_TASK_RUNNING || !pawl_fence_holds(step, &fence, task))) {
+        return pawl_error_set(&command->err, PAWL_LEASE_LOST, "task %.*s: its lease is lost",
+                              PAWL_STR_ARG(task->id));
+    }
+    enum pawl_code code = apply(step, command, entry, &fence);
     if (code == PAWL_OK) command->out.updated->lease = PAWL_LEASE_WORD_DONE;
     return code;
 }
@@ -256,11 +268,21 @@ static enum pawl_code update_loosely(struct pawl_step *step, struct pawl_command
     const struct pawl_fence fence = {command->task_id, owner, task->epoch};
     if (update->extends_lease) return extend(step, command, task, &fence);
     enum pawl_code code = add_logs(step, command);
-    if (code == PAWL_OK) code = apply(step, command, task, is_held ? &fence : NULL);
+    if (code == PAWL_OK) code = apply(step, command, entry, is_held ? &fence : NULL);
     if (code == PAWL_OK && sender == SENDER_HOLDER) {
         command->out.updated->lease = PAWL_LEASE_WORD_DONE;
     }
     return code;
+}
+
+/* A task without a workflow is its own. */
+static struct pawl_str workflow_id_of(struct pawl_step *step, const struct pawl_task_row *task)
+{
+    if (task->workflow == 0) return task->id;
+    const struct pawl_entry *entry =
+        pawl_set_look(&step->set, PAWL_LOOK_WORKFLOW, task->workflow, none, 0, 0);
+    bool is_there = entry != NULL && entry->is_loaded && entry->row != NULL;
+    return is_there ? ((const struct pawl_workflow_row *)entry->row)->id : none;
 }
 
 enum pawl_code pawl_rule_update(struct pawl_step *step, struct pawl_command *command)
@@ -268,16 +290,20 @@ enum pawl_code pawl_rule_update(struct pawl_step *step, struct pawl_command *com
     const struct pawl_update *update = command->ask.update;
     struct pawl_entry *entry;
     *command->out.updated = (struct pawl_updated){0};
-    enum pawl_code code = pawl_task_find(step, command, command->task_id, &entry);
+    enum pawl_code code =
+        command->task_id.len > 0
+            ? pawl_task_find(step, command, command->task_id, &entry)
+            : pawl_record_find_open(step, command, update->workflow_id, update->reference, &entry);
     if (code != PAWL_OK) return code;
     const struct pawl_task_row *task = entry->row;
     (void)pawl_queue_by_key(step, task->queue);
-    if (update->workflow_id.len > 0 && !pawl_str_equal(update->workflow_id, task->id)) {
+    if (update->workflow_id.len > 0 && !pawl_str_equal(update->workflow_id, workflow_id_of(step, task))) {
+        if (step->set.is_short) return PAWL_BUSY;
         return pawl_error_set(&command->err, PAWL_NOT_FOUND, "no such workflow: %.*s",
                               PAWL_STR_ARG(update->workflow_id));
     }
     bool is_strict = update->epoch != 0;
-    code = is_strict ? update_strictly(step, command, task) : update_loosely(step, command, entry);
+    code = is_strict ? update_strictly(step, command, entry) : update_loosely(step, command, entry);
     if (step->set.is_short) return PAWL_BUSY;
     if (code != PAWL_OK) return code;
     tell(step, command, entry->row);

@@ -21,8 +21,10 @@ enum pawl_update_status { /* Conductor's words for what is said */
  *   PAWL_STATE       what is said cannot become of the task as it is */
 struct pawl_update {
     struct pawl_str workflow_id; /* a task without a workflow is its own */
+    struct pawl_str reference;   /* without a task id: the open task of this reference in the workflow */
     enum pawl_update_status status;
     struct pawl_str output;      /* JSON object; empty = {} */
+    bool merges_output;          /* of a workflow's task: its members are put over those that are there */
     struct pawl_str reason;
     int64_t callback_after_ms;   /* of IN_PROGRESS: it is offered again after so long */
     struct pawl_str worker_id;   /* empty = not said */

@@ -512,6 +512,28 @@ static void link_nodes(struct pawl_definition *d)
     for (int32_t i = 0; i < d->list_count; i++) d->lists[i].source = NULL;
 }
 
+/* Each name in a joinOn becomes a link of the node that it names; what names nothing has none. */
+static void link_joins(struct pawl_definition *d, struct pawl_arena *arena)
+{
+    int64_t count = 0;
+    for (int32_t i = 0; i < d->node_count; i++) {
+        d->nodes[i].first_join = PAWL_NOWHERE;
+        if (d->nodes[i].type == PAWL_NODE_JOIN) count += d->nodes[i].join_on.count;
+    }
+    d->joins = pawl_arena_take_array(arena, (size_t)count, sizeof *d->joins);
+    if (d->joins == NULL) return;
+    for (int32_t i = 0; i < d->node_count; i++) {
+        if (d->nodes[i].type != PAWL_NODE_JOIN) continue;
+        for (int64_t k = 0; k < d->nodes[i].join_on.count; k++) {
+            int32_t named = pawl_definition_find(d, d->nodes[i].join_on.items[k]);
+            if (named == PAWL_NOWHERE) continue;
+            d->joins[d->join_count] =
+                (struct pawl_join_link){.join = i, .next = d->nodes[named].first_join};
+            d->nodes[named].first_join = d->join_count++;
+        }
+    }
+}
+
 enum pawl_code pawl_definition_read(const struct pawl_json *object, struct pawl_arena *arena,
                                     struct pawl_faults *faults, struct pawl_definition **out,
                                     struct pawl_error *err)
@@ -533,6 +555,7 @@ enum pawl_code pawl_definition_read(const struct pawl_json *object, struct pawl_
     read_tree(&r, is_list(tasks, PAWL_STR("tasks"), &place) ? tasks : NULL);
     if (r.code != PAWL_OK) return r.code;
     link_nodes(d);
+    link_joins(d, arena);
     enum pawl_code code = pawl_arena_code(arena);
     if (code == PAWL_OK) code = pawl_arena_code(faults->arena);
     if (code != PAWL_OK) return pawl_error_set(err, code, "no room for the definition");

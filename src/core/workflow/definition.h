@@ -14,6 +14,7 @@
 
 #include "base/map.h"
 #include "core/workflow/task_definition.h"
+#include "core/workflow/workflow.h"
 
 /* clang-format off */
 #define PAWL_NODE_TYPES(X) /* as written in "type", in the order of Conductor's list */                  \
@@ -48,13 +49,6 @@ struct pawl_sub_workflow {
     struct pawl_str idempotency_key;
     int64_t idempotency;      /* enum pawl_idempotency */
     struct pawl_str priority; /* JSON */
-};
-
-enum pawl_idempotency {
-    PAWL_IDEMPOTENCY_NONE,
-    PAWL_IDEMPOTENCY_FAIL,
-    PAWL_IDEMPOTENCY_RETURN_EXISTING,
-    PAWL_IDEMPOTENCY_FAIL_ON_RUNNING,
 };
 
 /* Instead of a node or a list that is not there. */
@@ -105,6 +99,13 @@ struct pawl_node {
                            when its round is */
     int32_t first_list; /* its own lists have numbers in a row: cases, default, branches, loop */
     int32_t list_count;
+    int32_t first_join; /* of pawl_definition.joins: the JOINs that name it; or PAWL_NOWHERE */
+};
+
+/* A JOIN that waits for a node by its reference. */
+struct pawl_join_link {
+    int32_t join; /* node */
+    int32_t next; /* the next one of the same node, or PAWL_NOWHERE */
 };
 
 enum pawl_node_list_kind {
@@ -160,6 +161,8 @@ struct pawl_definition {
     int32_t node_count;
     struct pawl_node_list *lists;
     int32_t list_count;
+    struct pawl_join_link *joins;
+    int32_t join_count;
     struct pawl_map by_reference; /* the first node of each reference */
     size_t bytes;                 /* of the text it was read from */
 };

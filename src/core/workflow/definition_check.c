@@ -6,6 +6,7 @@
 #include "base/instant.h"
 #include "core/limits.h"
 #include "core/workflow/expression.h"
+#include "core/workflow/wait.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -173,15 +174,6 @@ static bool is_expression(struct pawl_str text)
  * ------------------------------------------------------------------------------------------------------
  */
 
-static struct pawl_str skip_blanks(struct pawl_str text)
-{
-    while (text.len > 0 && (text.ptr[0] == ' ' || text.ptr[0] == '\t')) {
-        text.ptr++;
-        text.len--;
-    }
-    return text;
-}
-
 /* How many bytes at the start of text lie in the range; letters of both cases. */
 static size_t span(struct pawl_str text, char first, char last)
 {
@@ -195,42 +187,10 @@ static size_t span(struct pawl_str text, char first, char last)
     return len;
 }
 
-static bool is_same_word(struct pawl_str text, const char *word)
-{
-    struct pawl_str other = pawl_str_of(word);
-    if (text.len != other.len) return false;
-    for (size_t i = 0; i < text.len; i++) {
-        if ((text.ptr[i] | 0x20) != other.ptr[i]) return false;
-    }
-    return true;
-}
-
-/* "1d 2h30m": days, hours, minutes, seconds in this order, each at most once. */
 static bool is_duration(struct pawl_str text)
 {
-    static const char *const units[][5] = {
-        {"d", "day", "days"},
-        {"h", "hr", "hrs", "hour", "hours"},
-        {"m", "min", "mins", "minute", "minutes"},
-        {"s", "sec", "secs", "second", "seconds"},
-    };
-    size_t unit = 0;
-    for (text = skip_blanks(text); text.len > 0; text = skip_blanks(text)) {
-        size_t digits = span(text, '0', '9');
-        if (digits == 0 || digits > 9) return false;
-        text = skip_blanks((struct pawl_str){text.ptr + digits, text.len - digits});
-        struct pawl_str word = {text.ptr, span(text, 'a', 'z')};
-        bool is_known = false;
-        for (; unit < PAWL_COUNT_OF(units) && !is_known; unit++) {
-            for (size_t i = 0; i < PAWL_COUNT_OF(units[unit]); i++) {
-                if (units[unit][i] != NULL && is_same_word(word, units[unit][i])) is_known = true;
-            }
-        }
-        if (!is_known) return false;
-        text.ptr += word.len;
-        text.len -= word.len;
-    }
-    return true;
+    int64_t ms;
+    return pawl_wait_duration_parse(text, &ms);
 }
 
 /* An instant of ours, or "yyyy-MM-dd HH:mm ZONE" with a zone that the time of the wait will know.

@@ -99,3 +99,17 @@ enum pawl_lookup pawl_snapshot_make(const struct pawl_definition *definition,
     *out = snapshot;
     return PAWL_LOOKUP_FOUND;
 }
+
+struct pawl_str pawl_snapshot_hash_text(const uint64_t hash[2], struct pawl_arena *arena)
+{
+    return pawl_arena_format(arena, "%016" PRIx64 "%016" PRIx64, hash[0], hash[1]);
+}
+
+void pawl_snapshot_read(struct pawl_snapshot_row *row, struct pawl_arena *arena)
+{
+    struct pawl_faults faults;
+    struct pawl_definition *definition = NULL;
+    pawl_faults_init(&faults, arena);
+    enum pawl_code code = pawl_definition_parse(row->text, arena, &faults, &definition, NULL);
+    if (code == PAWL_OK && faults.count == 0 && definition->node_count > 0) row->definition = definition;
+}

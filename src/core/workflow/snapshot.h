@@ -5,6 +5,7 @@
 #define PAWL_CORE_WORKFLOW_SNAPSHOT_H
 
 #include "core/workflow/definition_check.h"
+#include "core/workflow/workflow.h"
 
 struct pawl_snapshot {
     struct pawl_str text;
@@ -25,5 +26,12 @@ enum pawl_lookup pawl_snapshot_make(const struct pawl_definition *definition,
                                     struct pawl_snapshot *out) PAWL_MUST_USE;
 
 void pawl_snapshot_hash(struct pawl_str text, uint64_t out[2]);
+
+/* As the store has it: 32 hexadecimal digits, in the arena. */
+struct pawl_str pawl_snapshot_hash_text(const uint64_t hash[2], struct pawl_arena *arena);
+
+/* Parses the text of a stored one: row->definition, which lives in the arena and borrows from the
+ * text. It stays NULL for a text that is no definition, or if the arena has failed. */
+void pawl_snapshot_read(struct pawl_snapshot_row *row, struct pawl_arena *arena);
 
 #endif

@@ -1,0 +1,400 @@
+/* What people do with a workflow: pause, terminate, retry, restart, rerun, skip, remove; and how it
+ * ends. Numbers are those of the catalogue. */
+#include "workflows.h"
+
+#include "base/arena.h"
+#include "core/command.h"
+#include "core/limits.h"
+#include "engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define T1 "{'name':'t1','taskReferenceName':'t1','retryCount':0}"
+#define T2 "{'name':'t2','taskReferenceName':'t2','retryCount':0}"
+#define T3 "{'name':'t3','taskReferenceName':'t3','retryCount':0}"
+
+#define CHECK_DONE(call) CHECK_OK((call), &lab->err)
+
+/* Registers a definition in the words of wf_definition. */
+static void define(struct lab *lab, enum pawl_definition_kind kind, const char *name,
+                   int64_t version, const char *body)
+{
+    struct pawl_request request;
+    char *text = pawl_arena_c_text(lab->keep, pawl_str_of(body));
+    for (char *c = text; *c != '\0'; c++) {
+        if (*c == '\'') *c = '"';
+    }
+    struct pawl_definition_new item = {
+        .kind = kind, .name = pawl_str_of(name), .version = version, .body = pawl_str_of(text)};
+    pawl_request_init(&request, PAWL_COMMAND_DEFINE);
+    request.command.ask.define.items = &item;
+    request.command.ask.define.count = 1;
+    CHECK_DONE(pawl_engine_ask(lab->pawl, &request, &lab->err));
+}
+
+static struct pawl_str start_registered(struct lab *lab, const char *name, const char *input)
+{
+    struct pawl_workflow_started started = {0};
+    char *text = pawl_arena_c_text(lab->keep, pawl_str_of(input));
+    for (char *c = text; *c != '\0'; c++) {
+        if (*c == '\'') *c = '"';
+    }
+    struct pawl_workflow_start ask = {.name = pawl_str_of(name), .input = pawl_str_of(text)};
+    CHECK_DONE(pawl_workflow_start(lab->pawl, &ask, lab->keep, &started, &lab->err));
+    return started.id;
+}
+
+TEST_EACH_STORE(
+    "W-033 a paused workflow takes what is said of its tasks, and goes on when it is resumed")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1 "," T2, NULL, NULL);
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_PAUSE)));
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_PAUSE)));
+    wf_complete(lab, "t1", NULL);
+    CHECK_TEXT("PAUSED t1:COMPLETED", wf_state(lab, id));
+    wf_check(lab);
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RESUME)));
+    CHECK_TEXT("RUNNING t1:COMPLETED t2:SCHEDULED", wf_state(lab, id));
+    CHECK_REFUSED(PAWL_STATE, wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RESUME)));
+    wf_complete(lab, "t2", NULL);
+    CHECK_TEXT("COMPLETED t1:COMPLETED t2:COMPLETED", wf_state(lab, id));
+    CHECK_REFUSED(PAWL_STATE, wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_PAUSE)));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-034 what is terminated cancels its tasks, and hears nothing more")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1, NULL, NULL);
+    struct pawl_str task = wf_poll(lab, "t1");
+    CHECK_DONE(
+        wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_TERMINATE, .reason = PAWL_STR("r"))));
+    CHECK_TEXT("TERMINATED t1:CANCELED", wf_state(lab, id));
+    CHECK_TEXT("r", wf_reason(lab, id));
+    CHECK(wf_update(lab, task, PAWL_UPDATE_COMPLETED, NULL, NULL).is_ignored);
+    CHECK_TEXT("TERMINATED t1:CANCELED", wf_state(lab, id));
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_TERMINATE)));
+    struct pawl_str other = wf_start(lab, T2, NULL, NULL);
+    wf_complete(lab, "t2", NULL);
+    CHECK_REFUSED(PAWL_STATE, wf_operate(lab, other, OPERATE(.verb = PAWL_WORKFLOW_TERMINATE)));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-035 W-036 a workflow over time is timed out with what is open, and may be "
+                "retried with a new clock")
+{
+    lab_open(lab);
+    struct pawl_str id =
+        wf_start(lab, T1 "," T2, "'timeoutSeconds':30,'timeoutPolicy':'TIME_OUT_WF'", NULL);
+    wf_complete(lab, "t1", NULL);
+    lab_pass(lab, 30 * SECOND_MS);
+    CHECK_TEXT("TIMED_OUT t1:COMPLETED t2:CANCELED", wf_state(lab, id));
+    CHECK_EQ(0, wf_poll(lab, "t2").len);
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RETRY)));
+    CHECK_TEXT("RUNNING t1:COMPLETED t2:CANCELED t2:SCHEDULED", wf_state(lab, id));
+    CHECK(wf_get(lab, id).row.retried_at_ms > 0);
+    lab_pass(lab, 20 * SECOND_MS);
+    wf_complete(lab, "t2", NULL);
+    CHECK_TEXT("COMPLETED t1:COMPLETED t2:CANCELED t2:COMPLETED", wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-037 a paused workflow runs out of its time between its tasks, and a retry goes "
+                "on from there")
+{
+    lab_open(lab);
+    struct pawl_str id =
+        wf_start(lab, T1 "," T2, "'timeoutSeconds':30,'timeoutPolicy':'TIME_OUT_WF'", NULL);
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_PAUSE)));
+    wf_complete(lab, "t1", NULL);
+    lab_pass(lab, 30 * SECOND_MS);
+    CHECK_TEXT("TIMED_OUT t1:COMPLETED", wf_state(lab, id));
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RETRY)));
+    CHECK_TEXT("RUNNING t1:COMPLETED t2:SCHEDULED", wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-038 a failed workflow is retried as often as one likes; a running one is not")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1, NULL, NULL);
+    CHECK_REFUSED(PAWL_NOT_FOUND, wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RETRY)));
+    wf_fail(lab, "t1", "no");
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RETRY)));
+    wf_fail(lab, "t1", "no");
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RETRY)));
+    CHECK_EQ(0, strlen(wf_reason(lab, id)));
+    wf_complete(lab, "t1", NULL);
+    CHECK_TEXT("COMPLETED t1:FAILED t1:FAILED t1:COMPLETED", wf_state(lab, id));
+    CHECK_EQ(2, wf_record(lab, id, 3).row.attempt);
+    CHECK_REFUSED(PAWL_STATE, wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RETRY)));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-039 a restart begins anew by the definition it had, or by the latest")
+{
+    lab_open(lab);
+    define(lab, PAWL_DEFINITION_WORKFLOW, "w", 1,
+           "{'name':'w','version':1,'tasks':[" T1 "," T2 "]}");
+    struct pawl_str id = start_registered(lab, "w", "{'k':1}");
+    wf_complete(lab, "t1", NULL);
+    wf_fail(lab, "t2", "no");
+    define(lab, PAWL_DEFINITION_WORKFLOW, "w", 2,
+           "{'name':'w','version':2,'tasks':[" T1 "," T3 "]}");
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RESTART)));
+    CHECK_TEXT("RUNNING t1:SCHEDULED", wf_state(lab, id));
+    CHECK_EQ(1, wf_get(lab, id).row.definition_version);
+    CHECK_REFUSED(PAWL_STATE, wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RESTART)));
+    wf_complete(lab, "t1", NULL);
+    wf_fail(lab, "t2", "no");
+    CHECK_DONE(
+        wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RESTART, .latest_definitions = true)));
+    CHECK_EQ(2, wf_get(lab, id).row.definition_version);
+    wf_complete(lab, "t1", NULL);
+    CHECK_TEXT("RUNNING t1:COMPLETED t3:SCHEDULED", wf_state(lab, id));
+    CHECK_TEXT("{\"k\":1}", wf_text(lab, wf_get(lab, id).payloads[PAWL_WORKFLOW_PAYLOAD_INPUT]));
+    lab_settle(lab, lab->pawl);
+    CHECK_TEXT("2", lab_sql(lab, "SELECT COUNT(*) FROM record")); /* those of older runs are gone */
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-040 what is not restartable is restarted only after it has failed")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1, "'restartable':false", NULL);
+    wf_fail(lab, "t1", "no");
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RESTART)));
+    wf_complete(lab, "t1", NULL);
+    CHECK_REFUSED(PAWL_NOT_FOUND, wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RESTART)));
+}
+
+TEST_EACH_STORE("W-041 a rerun without a task begins anew, with another input")
+{
+    lab_open(lab);
+    struct pawl_str id =
+        wf_start(lab, T1 "," T2, "'outputParameters':{'k':'${workflow.input.k}'}", "{'k':1}");
+    wf_complete(lab, "t1", NULL);
+    wf_complete(lab, "t2", NULL);
+    CHECK_TEXT("{\"k\":1}", wf_output(lab, id));
+    CHECK_DONE(wf_operate(
+        lab, id, OPERATE(.verb = PAWL_WORKFLOW_RERUN, .workflow_input = PAWL_STR("{\"k\":2}"))));
+    CHECK_TEXT("RUNNING t1:SCHEDULED", wf_state(lab, id));
+    wf_complete(lab, "t1", NULL);
+    wf_complete(lab, "t2", NULL);
+    CHECK_TEXT("{\"k\":2}", wf_output(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-043 a task is skipped before its turn, and its output is read all the same")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(
+        lab,
+        T1 "," T2
+           ",{'name':'t3','taskReferenceName':'t3','inputParameters':{'o':'${t2.output.o}'}}",
+        NULL, NULL);
+    CHECK_DONE(wf_operate(lab, id,
+                          OPERATE(.verb = PAWL_WORKFLOW_SKIP, .reference = PAWL_STR("t2"),
+                                  .task_output = PAWL_STR("{\"o\":1}"))));
+    CHECK_REFUSED(
+        PAWL_INVALID,
+        wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_SKIP, .reference = PAWL_STR("t9"))));
+    CHECK_REFUSED(
+        PAWL_STATE,
+        wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_SKIP, .reference = PAWL_STR("t1"))));
+    wf_complete(lab, "t1", NULL);
+    CHECK_TEXT("RUNNING t1:COMPLETED t2:SKIPPED t3:SCHEDULED", wf_state(lab, id));
+    CHECK_TEXT("{\"o\":1}", wf_text(lab, wf_record(lab, id, 3).input));
+    wf_complete(lab, "t3", NULL);
+    CHECK_TEXT("COMPLETED t1:COMPLETED t2:SKIPPED t3:COMPLETED", wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-044 a definition without tasks starts nothing")
+{
+    lab_open(lab);
+    struct pawl_workflow_started started;
+    struct pawl_workflow_start ask = {.definition = wf_definition(lab, "", NULL)};
+    CHECK_REFUSED(PAWL_INVALID,
+                  pawl_workflow_start(lab->pawl, &ask, lab->keep, &started, &lab->err));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT COUNT(*) FROM workflow"));
+}
+
+TEST_EACH_STORE("W-045 W-047 the failure workflow is told what failed, and the output names it")
+{
+    lab_open(lab);
+    define(lab, PAWL_DEFINITION_WORKFLOW, "f1", 1,
+           "{'name':'f1','tasks':[{'name':'fix','taskReferenceName':'fix'}]}");
+    struct pawl_workflow_started started;
+    struct pawl_workflow_start ask = {
+        .definition = wf_definition(lab, T1, "'failureWorkflow':'$workflow.input.fw'"),
+        .input = PAWL_STR("{\"fw\":\"f1\",\"k\":7}"),
+        .correlation_id = PAWL_STR("c-1")};
+    CHECK_DONE(pawl_workflow_start(lab->pawl, &ask, lab->keep, &started, &lab->err));
+    wf_fail(lab, "t1", "no card");
+    lab_settle(lab, lab->pawl);
+    CHECK_TEXT("FAILED t1:FAILED", wf_state(lab, started.id));
+    struct pawl_workflow_list list = {.correlation_id = PAWL_STR("c-1")};
+    struct pawl_workflow_page page;
+    CHECK_DONE(pawl_workflow_list(lab->pawl, &list, lab->keep, &page, &lab->err));
+    CHECK_EQ(2, page.count);
+    struct pawl_str fix = page.items[1].id;
+    struct pawl_str want = pawl_arena_format(lab->keep, "{\"conductor.failure_workflow\":\"%.*s\"}",
+                                             PAWL_STR_ARG(fix));
+    CHECK_TEXT(want.ptr, wf_output(lab, started.id));
+    CHECK_TEXT("RUNNING fix:SCHEDULED", wf_state(lab, fix));
+    const char *input = wf_text(lab, wf_get(lab, fix).payloads[PAWL_WORKFLOW_PAYLOAD_INPUT]);
+    CHECK(strstr(input, "\"failureStatus\":\"FAILED\"") != NULL);
+    CHECK(strstr(input, "no card") != NULL);
+    CHECK(strstr(input, "\"k\":7") != NULL);
+    CHECK(strstr(input, wf_text(lab, wf_record(lab, started.id, 1).task_id)) != NULL);
+    wf_check(lab);
+}
+
+TEST_EACH_STORE(
+    "W-047 a failure workflow that is not there changes nothing, and the output says so")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1, "'failureWorkflow':'none'", NULL);
+    wf_fail(lab, "t1", "no");
+    lab_settle(lab, lab->pawl);
+    CHECK_TEXT("FAILED t1:FAILED", wf_state(lab, id));
+    CHECK(strstr(wf_output(lab, id), "could not be started: No such workflow definition: none") !=
+          NULL);
+}
+
+TEST_EACH_STORE("failure workflows that fail one for the other come to an end")
+{
+    lab_open(lab);
+    define(lab, PAWL_DEFINITION_WORKFLOW, "round", 1,
+           "{'name':'round','failureWorkflow':'round','tasks':[{'name':'x','type':'JOIN','"
+           "taskReferenceName':'j'},{'name':'t','type':'TERMINATE','taskReferenceName':'t','"
+           "inputParameters':{'terminationStatus':'FAILED'}}]}");
+    (void)start_registered(lab, "round", "{}");
+    lab_settle(lab, lab->pawl);
+    CHECK_EQ(PAWL_FAILURE_DEPTH_MAX + 1, atoll(lab_sql(lab, "SELECT COUNT(*) FROM workflow")));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-028 waiting callbacks are offered at once when they are reset")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1, NULL, NULL);
+    struct pawl_str task = wf_poll(lab, "t1");
+    struct pawl_updated updated;
+    struct pawl_update ask = {.status = PAWL_UPDATE_IN_PROGRESS,
+                              .callback_after_ms = 3600 * SECOND_MS,
+                              .worker_id = PAWL_STR("w")};
+    CHECK_DONE(pawl_task_update(lab->pawl, task, &ask, lab->keep, &updated, &lab->err));
+    CHECK_EQ(0, wf_poll(lab, "t1").len);
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RESET_CALLBACKS)));
+    CHECK(pawl_str_equal(task, wf_poll(lab, "t1")));
+    (void)wf_update(lab, task, PAWL_UPDATE_COMPLETED, NULL, NULL);
+    CHECK_REFUSED(PAWL_STATE, wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RESET_CALLBACKS)));
+}
+
+TEST_EACH_STORE(
+    "W-050 what is removed is gone with all of its tasks; only what has ended is archived")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1 "," T2, NULL, NULL);
+    wf_complete(lab, "t1", "{'x':1}");
+    CHECK_REFUSED(PAWL_INVALID,
+                  wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_REMOVE, .archives = true)));
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_REMOVE)));
+    lab_settle(lab, lab->pawl);
+    struct pawl_workflow_view view;
+    CHECK_REFUSED(PAWL_NOT_FOUND, pawl_workflow_get(lab->pawl, id, &(struct pawl_workflow_ask){0},
+                                                    lab->keep, &view, &lab->err));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT COUNT(*) FROM task"));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT COUNT(*) FROM record"));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT COUNT(*) FROM payload"));
+    CHECK_TEXT("0", lab_sql(lab, "SELECT COUNT(*) FROM event"));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-055 a start needs a definition that there is, and a priority of 0 to 99")
+{
+    lab_open(lab);
+    struct pawl_workflow_started started;
+    struct pawl_workflow_start ask = {.definition = wf_definition(lab, T1, NULL), .priority = 100};
+    CHECK_REFUSED(PAWL_INVALID,
+                  pawl_workflow_start(lab->pawl, &ask, lab->keep, &started, &lab->err));
+    ask = (struct pawl_workflow_start){.name = PAWL_STR("none")};
+    CHECK_REFUSED(PAWL_NOT_FOUND,
+                  pawl_workflow_start(lab->pawl, &ask, lab->keep, &started, &lab->err));
+    define(lab, PAWL_DEFINITION_WORKFLOW, "w", 1, "{'name':'w','tasks':[" T1 "]}");
+    ask = (struct pawl_workflow_start){.name = PAWL_STR("w"), .version = 9};
+    CHECK_REFUSED(PAWL_NOT_FOUND,
+                  pawl_workflow_start(lab->pawl, &ask, lab->keep, &started, &lab->err));
+}
+
+TEST_EACH_STORE(
+    "an idempotency key names one workflow of its definition, unless its start is told otherwise")
+{
+    lab_open(lab);
+    struct pawl_workflow_started first, again;
+    struct pawl_workflow_start ask = {.definition = wf_definition(lab, T1, NULL),
+                                      .idempotency_key = PAWL_STR("k")};
+    CHECK_DONE(pawl_workflow_start(lab->pawl, &ask, lab->keep, &first, &lab->err));
+    CHECK_REFUSED(PAWL_CONFLICT,
+                  pawl_workflow_start(lab->pawl, &ask, lab->keep, &again, &lab->err));
+    ask.idempotency = PAWL_IDEMPOTENCY_RETURN_EXISTING;
+    CHECK_DONE(pawl_workflow_start(lab->pawl, &ask, lab->keep, &again, &lab->err));
+    CHECK(again.existed && pawl_str_equal(first.id, again.id));
+    ask.idempotency = PAWL_IDEMPOTENCY_FAIL_ON_RUNNING;
+    CHECK_REFUSED(PAWL_CONFLICT,
+                  pawl_workflow_start(lab->pawl, &ask, lab->keep, &again, &lab->err));
+    wf_complete(lab, "t1", NULL);
+    CHECK_DONE(pawl_workflow_start(lab->pawl, &ask, lab->keep, &again, &lab->err));
+    CHECK(!again.existed && !pawl_str_equal(first.id, again.id));
+}
+
+TEST_EACH_STORE(
+    "a task of a workflow is said to have ended by its reference; when none is open there is none")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1 "," T2, NULL, NULL);
+    struct pawl_updated updated;
+    struct pawl_update ask = {
+        .workflow_id = id, .reference = PAWL_STR("t1"), .status = PAWL_UPDATE_COMPLETED};
+    CHECK_DONE(pawl_task_update(lab->pawl, NO_TEXT, &ask, lab->keep, &updated, &lab->err));
+    CHECK_TEXT("RUNNING t1:COMPLETED t2:SCHEDULED", wf_state(lab, id));
+    CHECK_REFUSED(PAWL_NOT_FOUND,
+                  pawl_task_update(lab->pawl, NO_TEXT, &ask, lab->keep, &updated, &lab->err));
+}
+
+TEST_EACH_STORE("operators of tasks do not touch those of workflows")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1, NULL, NULL);
+    struct pawl_str task = wf_record(lab, id, 1).task_id;
+    CHECK_REFUSED(PAWL_STATE, pawl_task_pause(lab->pawl, task, NULL, &lab->err));
+    CHECK_REFUSED(PAWL_STATE, pawl_task_queue(lab->pawl, task, NULL, &lab->err));
+    CHECK_REFUSED(PAWL_STATE, pawl_task_resume(lab->pawl, task, NULL, NULL, &lab->err));
+    CHECK_DONE(
+        pawl_task_cancel(lab->pawl, task, false, CHANGE(.reason = PAWL_STR("enough")), &lab->err));
+    CHECK_TEXT("TERMINATED t1:CANCELED", wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("lists: what runs of a name, page by page")
+{
+    lab_open(lab);
+    for (int i = 0; i < 3; i++) (void)wf_start(lab, T1, NULL, NULL);
+    wf_complete(lab, "t1", NULL);
+    struct pawl_workflow_page page;
+    struct pawl_workflow_list list = {.name = PAWL_STR("w"), .limit = 1};
+    CHECK_DONE(pawl_workflow_list(lab->pawl, &list, lab->keep, &page, &lab->err));
+    CHECK_EQ(1, page.count);
+    CHECK(page.is_cut);
+    list.after = page.items[0].key;
+    list.limit = 10;
+    CHECK_DONE(pawl_workflow_list(lab->pawl, &list, lab->keep, &page, &lab->err));
+    CHECK_EQ(1, page.count);
+    CHECK(!page.is_cut);
+}
+
+TEST_MAIN()
