@@ -318,6 +318,8 @@ static const struct pawl_cli_option server_options[] = {
      .value = "NAME",
      .help = "a name under which we are asked, beside localhost; may be given several times",
      .repeats = true},
+    {.name = "tls-cert", .value = "FILE", .help = "speak HTTPS with this certificate and its chain (PEM)"},
+    {.name = "tls-key", .value = "FILE", .help = "the key of --tls-cert (PEM)"},
     {.name = "lease-grace", .value = "T", .help = "how long leases of Conductor's clients last beyond what they say; else 1s"},
     {.name = "drain", .value = "T", .help = "how long an orderly end may take; else 30s"},
     {.name = "loops", .value = "N", .help = "threads for sockets, 1 to 16; else 1"},

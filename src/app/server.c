@@ -14,6 +14,7 @@
 #include "net/native/native.h"
 #include "net/readers.h"
 #include "net/service.h"
+#include "net/tls.h"
 #include "net/tokens.h"
 
 #include <errno.h>
@@ -78,6 +79,23 @@ static void take_options(struct pawl_cli *cli, struct pawl_server_options *optio
     options->loops = (int32_t)pawl_given_int64(cli, "loops", 1, PAWL_NET_LOOPS_MAX, 1);
 }
 
+/* Both files or neither. */
+static enum pawl_code open_tls(struct pawl_cli *cli, struct pawl_tls **out)
+{
+    struct pawl_str certificate = pawl_given_text(cli, "tls-cert");
+    struct pawl_str key = pawl_given_text(cli, "tls-key");
+    if (certificate.len == 0 && key.len == 0) return PAWL_OK;
+    if (certificate.len == 0 || key.len == 0) {
+        return pawl_error_set(&cli->err, PAWL_INVALID, "--tls-cert and --tls-key go together");
+    }
+    const char *certificate_path = pawl_arena_c_text(cli->keep, certificate);
+    const char *key_path = pawl_arena_c_text(cli->keep, key);
+    if (certificate_path == NULL || key_path == NULL) {
+        return pawl_error_set(&cli->err, PAWL_NO_MEMORY, "no memory for the paths");
+    }
+    return pawl_tls_open(out, certificate_path, key_path, &cli->err);
+}
+
 static void tell_ready(struct pawl_cli *cli, const struct pawl_server *server)
 {
     (void)fputs("listening on", cli->out.file);
@@ -132,6 +150,7 @@ int pawl_cli_server(struct pawl_cli *cli)
     struct pawl_conductor conductor = {0};
     struct pawl_route_table tables[PAWL_NATIVE_TABLES + PAWL_CONDUCTOR_TABLES + 2];
     enum pawl_code code = pawl_given_code(cli);
+    if (code == PAWL_OK) code = open_tls(cli, &options.tls);
     if (code == PAWL_OK) code = pawl_cli_open(cli, &with);
     if (code == PAWL_OK) code = pawl_service_open(&service, cli->pawl, &cli->err);
     if (code == PAWL_OK)
@@ -169,6 +188,7 @@ int pawl_cli_server(struct pawl_cli *cli)
      * back what could not be told; then those; the engine last. */
     if (service != NULL) pawl_service_stop(service);
     pawl_server_close(server);
+    pawl_tls_close(options.tls);
     pawl_service_close(service);
     pawl_feed_close(native.feed);
     pawl_readers_close(native.readers);

@@ -18,6 +18,7 @@
 #include "base/printf.h"
 #include "base/str.h"
 #include "net/access.h"
+#include "net/tls.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -37,11 +38,14 @@ enum state {
 enum deadline {
     DEADLINE_NONE,
     DEADLINE_IDLE,
+    DEADLINE_HANDSHAKE,
     DEADLINE_HEADERS,
     DEADLINE_BODY,
     DEADLINE_ANSWER,
     DEADLINE_LINGER
 };
+
+enum { WRITTEN_MAX = 3 }; /* buffers of one write */
 
 struct pawl_connection {
     union {
@@ -74,6 +78,10 @@ struct pawl_connection {
     char *ahead; /* malloc; what came while an exchange was under way */
     size_t ahead_len;
     char *piece; /* malloc; of a stream, while it is written */
+    struct pawl_tls_session *tls; /* NULL: what is read and written is the socket's */
+    uv_buf_t left[WRITTEN_MAX];   /* of what is written by TLS: what is to be said still */
+    size_t left_count;
+    char *sealed; /* malloc; of what is written by TLS, the part that is on its way */
     char head[PAWL_NET_ANSWER_HEAD_BYTES_MAX + PAWL_NET_ANSWER_HEADERS_BYTES_MAX];
     size_t head_len;
 };
@@ -81,6 +89,8 @@ struct pawl_connection {
 static void consume(struct pawl_connection *c, const char *bytes, size_t len);
 static void after_answer(struct pawl_connection *c, bool was_sent);
 static void flush_stream(struct pawl_connection *c);
+static void send_handshake(struct pawl_connection *c);
+static void hear_sealed(struct pawl_connection *c);
 
 static const struct pawl_server_options *options_of(const struct pawl_connection *c)
 {
@@ -108,6 +118,8 @@ static void free_connection(struct pawl_connection *c)
     if (c->next != NULL) c->next->link = c->link;
     free(c->ahead);
     free(c->piece);
+    free(c->sealed);
+    pawl_tls_session_close(c->tls);
     pawl_exchange_close(&c->exchange);
     pawl_http_close(c->http);
     free(c);
@@ -172,6 +184,7 @@ static void set_deadline(struct pawl_connection *c, enum deadline deadline)
     const int64_t ms[] = {
         [DEADLINE_NONE] = 0,
         [DEADLINE_IDLE] = options->idle_ms_max,
+        [DEADLINE_HANDSHAKE] = options->headers_ms_max,
         [DEADLINE_HEADERS] = options->headers_ms_max,
         [DEADLINE_BODY] = options->body_ms_max,
         [DEADLINE_ANSWER] = options->answer_ms_max,
@@ -222,25 +235,68 @@ static void keep_ahead(struct pawl_connection *c, const char *bytes, size_t len)
     set_reading(c, false);
 }
 
+/* The client's side has ended, in order or not. */
+static void end_reading(struct pawl_connection *c, bool is_broken)
+{
+    set_reading(c, false);
+    c->has_ended = true;
+    if (is_broken) c->is_broken = true;
+    if (c->is_in_hand) leave(c);
+    /* Whoever is written to may still read: half-closed. */
+    else if (c->state != WRITING)
+        close_connection(c);
+}
+
+/* What the client has said. */
+static void hear(struct pawl_connection *c, const char *bytes, size_t len)
+{
+    if (c->state == READING) {
+        consume(c, bytes, len);
+    } else if (c->state == LINGERING) {
+        c->lingered += len;
+        if (c->lingered > PAWL_NET_LINGER_BYTES_MAX) close_connection(c);
+    } else {
+        keep_ahead(c, bytes, len);
+    }
+}
+
+/* All that TLS has of the client, as long as it is read; what is left then is heard when it is read again. */
+static void hear_sealed(struct pawl_connection *c)
+{
+    char bytes[PAWL_NET_TLS_READ_BYTES];
+    enum pawl_tls_read what = PAWL_TLS_BYTES;
+    while (what == PAWL_TLS_BYTES && c->is_reading && !c->is_closing) {
+        size_t len = 0;
+        bool was_ready = pawl_tls_is_ready(c->tls);
+        what = pawl_tls_read(c->tls, bytes, sizeof bytes, &len);
+        bool is_ready = pawl_tls_is_ready(c->tls);
+        send_handshake(c);
+        /* whoever has shaken hands may wait like any other; who is at it may not take his time */
+        if (is_ready && !was_ready && c->state == READING) set_deadline(c, DEADLINE_IDLE);
+        if (what == PAWL_TLS_BYTES) hear(c, bytes, len);
+        if (what == PAWL_TLS_END) end_reading(c, false);
+        if (what == PAWL_TLS_BROKEN) {
+            end_reading(c, true);
+            close_connection(c);
+        }
+    }
+}
+
 static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buffer)
 {
     struct pawl_connection *c = stream->data;
     if (c->is_closing || count == 0) return;
     if (count < 0) {
-        set_reading(c, false);
-        c->has_ended = true;
-        if (count != UV_EOF) c->is_broken = true;
-        if (c->is_in_hand) leave(c);
-        /* Whoever is written to may still read: half-closed. */
-        else if (c->state != WRITING)
-            close_connection(c);
-    } else if (c->state == READING) {
-        consume(c, buffer->base, (size_t)count);
-    } else if (c->state == LINGERING) {
-        c->lingered += (size_t)count;
-        if (c->lingered > PAWL_NET_LINGER_BYTES_MAX) close_connection(c);
+        end_reading(c, count != UV_EOF);
+    } else if (c->tls == NULL) {
+        hear(c, buffer->base, (size_t)count);
+    } else if (!pawl_tls_take(c->tls, buffer->base, (size_t)count)) {
+        close_connection(c);
     } else {
-        keep_ahead(c, buffer->base, (size_t)count);
+        if (!pawl_tls_is_ready(c->tls) && c->deadline == DEADLINE_IDLE) {
+            set_deadline(c, DEADLINE_HANDSHAKE);
+        }
+        hear_sealed(c);
     }
     pawl_loop_take_posted(c->loop);
 }
@@ -533,13 +589,94 @@ static void on_written(uv_write_t *write, int status)
     pawl_loop_take_posted(c->loop);
 }
 
+static void seal_and_write(struct pawl_connection *c);
+
+static void on_sealed_written(uv_write_t *write, int status)
+{
+    struct pawl_connection *c = write->data;
+    free(c->sealed);
+    c->sealed = NULL;
+    if (status == 0 && c->left_count > 0) {
+        seal_and_write(c);
+    } else {
+        c->left_count = 0;
+        on_written(write, status);
+    }
+}
+
+/* Seals the next part of what is left and sends it: a large answer is not held twice. */
+static void seal_and_write(struct pawl_connection *c)
+{
+    size_t room = PAWL_NET_TLS_WRITE_BYTES;
+    bool is_said = true;
+    while (c->left_count > 0 && room > 0 && is_said) {
+        uv_buf_t *buffer = &c->left[0];
+        size_t len = buffer->len < room ? buffer->len : room;
+        is_said = pawl_tls_say(c->tls, buffer->base, len);
+        buffer->base += len;
+        buffer->len -= len;
+        room -= len;
+        if (buffer->len > 0) continue;
+        c->left_count--;
+        memmove(c->left, c->left + 1, c->left_count * sizeof *c->left);
+    }
+    size_t waiting = pawl_tls_waiting(c->tls);
+    c->sealed = is_said ? malloc(waiting) : NULL;
+    if (c->sealed == NULL) {
+        c->left_count = 0;
+        on_written(&c->write, UV_ENOMEM);
+        return;
+    }
+    uv_buf_t sealed = uv_buf_init(c->sealed, (unsigned)pawl_tls_send(c->tls, c->sealed, waiting));
+    set_deadline(c, DEADLINE_ANSWER);
+    int error = uv_write(&c->write, &c->socket.stream, &sealed, 1, on_sealed_written);
+    if (error != 0) on_sealed_written(&c->write, error);
+}
+
 static void write_buffers(struct pawl_connection *c, uv_buf_t *buffers, unsigned count)
 {
+    pawl_assert(count <= WRITTEN_MAX);
     c->is_writing = true;
     c->write.data = c;
+    if (c->tls != NULL) {
+        memcpy(c->left, buffers, count * sizeof *buffers);
+        c->left_count = count;
+        seal_and_write(c);
+        return;
+    }
     set_deadline(c, DEADLINE_ANSWER);
     int error = uv_write(&c->write, &c->socket.stream, buffers, count, on_written);
     if (error != 0) on_written(&c->write, error);
+}
+
+/* What TLS itself has to say, on its way: nobody waits for it. */
+struct handshake {
+    uv_write_t write;
+    char bytes[];
+};
+
+static void on_handshake_written(uv_write_t *write, int status)
+{
+    (void)status; /* a socket that is broken is told by its reading */
+    free(write->data);
+}
+
+static void send_handshake(struct pawl_connection *c)
+{
+    size_t waiting = pawl_tls_waiting(c->tls);
+    if (waiting == 0 || c->is_closing) return;
+    struct handshake *handshake = malloc(sizeof *handshake + waiting);
+    if (handshake == NULL) {
+        close_connection(c);
+        return;
+    }
+    handshake->write.data = handshake;
+    uv_buf_t buffer = uv_buf_init(handshake->bytes,
+                                  (unsigned)pawl_tls_send(c->tls, handshake->bytes, waiting));
+    int error = uv_write(&handshake->write, &c->socket.stream, &buffer, 1, on_handshake_written);
+    if (error == 0) return;
+    free(handshake);
+    close_connection(c);
 }
 
 static bool is_last_answer(const struct pawl_connection *c)
@@ -625,6 +762,7 @@ static void after_answer(struct pawl_connection *c, bool was_sent)
     } else {
         set_reading(c, true);
     }
+    if (c->tls != NULL) hear_sealed(c);
     /* The loop may have begun to drain while the answer was on its way. */
     if (c->loop->is_draining) pawl_connection_drain(c);
 }
@@ -648,6 +786,10 @@ static void linger(struct pawl_connection *c)
     c->shutdown.data = c;
     set_deadline(c, DEADLINE_LINGER);
     set_reading(c, true);
+    if (c->tls != NULL) {
+        pawl_tls_end(c->tls);
+        send_handshake(c);
+    }
     if (c->is_closing || uv_shutdown(&c->shutdown, &c->socket.stream, on_shutdown) != 0)
         close_connection(c);
 }
@@ -789,13 +931,21 @@ void pawl_connection_accept(struct pawl_listener_socket *listener)
         close_connection(c);
         return;
     }
-    if (!listener->is_unix)
+    if (!listener->is_unix) {
         (void)uv_tcp_nodelay(&c->socket.tcp, 1); /* it only gets slower without */
+        if (shared->options->tls != NULL) c->tls = pawl_tls_session_open(shared->options->tls);
+    }
+    bool is_unsealed = c->tls == NULL && !listener->is_unix && shared->options->tls != NULL;
     begin_request(c);
     c->exchange.begun_boot_ms = now_ms(c);
+    if (is_unsealed) { /* without memory */
+        close_connection(c);
+        return;
+    }
     if (count > shared->options->connections_max) {
         atomic_fetch_add(&shared->metrics->turned_away, 1);
-        if (count > shared->options->connections_max + PAWL_NET_TURNED_AWAY_MAX) {
+        /* who has not shaken hands cannot be told */
+        if (c->tls != NULL || count > shared->options->connections_max + PAWL_NET_TURNED_AWAY_MAX) {
             close_connection(c);
             return;
         }

@@ -47,6 +47,8 @@ enum {
     PAWL_NET_CONNECTIONS_MAX = 20 * 1000, /* default: 10 000 waiting polls, and as many again */
     PAWL_NET_EXCHANGES_MAX = 16 * 1024, /* default of those under way at once; beyond it is BUSY */
     PAWL_NET_READ_BYTES = 64 * 1024,    /* of one read; a loop has one such buffer */
+    PAWL_NET_TLS_READ_BYTES = 16 * 1024, /* of one record, at most */
+    PAWL_NET_TLS_WRITE_BYTES = 256 * 1024, /* sealed at a time: a fraction of a millisecond of the loop's */
     PAWL_NET_AHEAD_BYTES_MAX = PAWL_NET_READ_BYTES, /* sent before the answer to what came before */
     PAWL_NET_TURNED_AWAY_MAX = 64, /* beyond the limit, told so; others are just closed */
     PAWL_NET_BACKLOG = 1024,

@@ -102,7 +102,7 @@ static enum pawl_code split(struct pawl_str address, struct pawl_str *host, stru
                           PAWL_STR_ARG(address));
 }
 
-static void show_address(int fd, char *shown)
+static void show_address(int fd, bool is_sealed, char *shown)
 {
     struct sockaddr_storage at = {0};
     socklen_t len = sizeof at;
@@ -112,7 +112,7 @@ static void show_address(int fd, char *shown)
     (void)getnameinfo((struct sockaddr *)&at, len, host, sizeof host, port, sizeof port,
                       NI_NUMERICHOST | NI_NUMERICSERV);
     bool is_six = at.ss_family == AF_INET6;
-    (void)snprintf(shown, ADDRESS_BYTES_MAX, "http://%s%s%s:%s", is_six ? "[" : "", host,
+    (void)snprintf(shown, ADDRESS_BYTES_MAX, "http%s://%s%s%s:%s", is_sealed ? "s" : "", is_six ? "[" : "", host,
                    is_six ? "]" : "", port);
 }
 
@@ -127,6 +127,7 @@ static bool is_loopback_address(const struct sockaddr *address)
 }
 
 static enum pawl_code bind_host(struct pawl_listener_socket *listener, struct pawl_str address,
+                                bool is_sealed,
                                 char *shown, struct pawl_error *err)
 {
     struct pawl_str host = {0};
@@ -157,7 +158,7 @@ static enum pawl_code bind_host(struct pawl_listener_socket *listener, struct pa
     if (listener->fd < 0 || bind(listener->fd, found->ai_addr, found->ai_addrlen) != 0)
         code = listen_failed(address, err);
     freeaddrinfo(found);
-    if (code == PAWL_OK) show_address(listener->fd, shown);
+    if (code == PAWL_OK) show_address(listener->fd, is_sealed, shown);
     return code;
 }
 
@@ -174,7 +175,7 @@ static enum pawl_code bind_one(struct pawl_server *server, struct pawl_str addre
     server->listener_count++;
     bool is_path = pawl_str_starts(address, PAWL_STR("unix:"));
     enum pawl_code code = is_path ? bind_path(listener, address, shown, err)
-                                  : bind_host(listener, address, shown, err);
+                                  : bind_host(listener, address, server->options.tls != NULL, shown, err);
     if (code != PAWL_OK) return code;
     bool is_open = !listener->is_unix && !listener->is_loopback;
     if (is_open && !pawl_access_has_tokens(&server->options.access) &&

@@ -7,6 +7,7 @@
 #include "net/access.h"
 #include "net/metrics.h"
 #include "net/route.h"
+#include "net/tls.h"
 #include "pawl.h"
 
 /* All is borrowed as long as the server lives. Zero means the default of net/limits.h. */
@@ -16,6 +17,7 @@ struct pawl_server_options {
     const struct pawl_route_table *tables;
     size_t table_count;
     struct pawl_access access;
+    struct pawl_tls *tls;    /* of all addresses but unix sockets; NULL = plain HTTP */
     bool is_insecure; /* without tokens on an address that others reach */
     const struct pawl_log *log;
     int32_t loops;

@@ -116,6 +116,10 @@ refused()
 {
     run server --listen 0.0.0.0:0
     refuses 2 INVALID 'others reach 0\.0\.0\.0:0.*--insecure'
+    run server --listen 127.0.0.1:0 --tls-cert some.crt
+    refuses 2 INVALID 'tls-cert and --tls-key go together'
+    run server --listen 127.0.0.1:0 --tls-cert /no/such.crt --tls-key /no/such.key
+    refuses 2 INVALID '--tls-cert: /no/such.crt'
     run server --listen nowhere
     refuses 2 INVALID '--listen: .nowhere. is no HOST:PORT'
     run server --loops 17
