@@ -78,7 +78,10 @@ static enum pawl_code prepare(struct sim *sim, struct engine *engine, struct sen
 {
     struct pawl_command *command = &sent->request.command;
     bool is_claim = command->kind == PAWL_COMMAND_CLAIM || command->kind == PAWL_COMMAND_START;
-    if (is_claim) tell_worker(sim, command, call->worker);
+    if (is_claim) {
+        tell_worker(sim, command, call->worker);
+        call->place = command->ask.claim.about.place;
+    }
     if (command->kind == PAWL_COMMAND_RESOLVE) {
         enum pawl_code code = pawl_engine_look_at_work(engine->pawl, command, err);
         if (code != PAWL_OK) return code;

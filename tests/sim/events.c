@@ -314,8 +314,8 @@ static const char *started(struct judging *j)
         bool is_kind = row[LOOK_lease_kind] ==
                        (ask->is_supervised ? PAWL_LEASE_SUPERVISED : PAWL_LEASE_CLIENT);
         if (is_still && !is_kind) continue;
-        struct pawl_str place = {0};
-        if (ask->is_supervised) place = work_place(j->sim, &j->sim->workers[call->worker]);
+        /* as it was when it asked: since then the machine may have started anew */
+        struct pawl_str place = call->place;
         if (is_still && !pawl_str_equal(after->lease_place, place)) continue;
         model->lease_place = place;
         model->is_supervised = ask->is_supervised;

@@ -161,6 +161,7 @@ struct call {
     int sent_count;
     int generation;      /* of the worker who calls */
     int64_t asked_at_ms; /* when its first copy left; -1 = not yet */
+    struct pawl_str place; /* CLAIM, START: where the locks of its worker were, when it was sent last */
     int64_t seen_epoch;  /* RESOLVE: of which its caller has looked for the lock */
     bool is_answered;    /* its caller has heard */
     /* CLAIM: what it was given when it was first answered */
