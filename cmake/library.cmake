@@ -44,6 +44,7 @@ if(PROJECT_IS_TOP_LEVEL)
     install(FILES include/pawl.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
     # What pawl.h names, and what these name in turn.
     install(FILES docs/store.md docs/leases.md docs/keeping.md docs/worker-socket.md docs/words.md
+        docs/workflows.md docs/definitions.md docs/expressions.md
         DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT development)
     install(FILES docs/decisions/005-retention.md
         DESTINATION "${CMAKE_INSTALL_DOCDIR}/decisions" COMPONENT development)
