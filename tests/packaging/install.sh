@@ -151,7 +151,7 @@ uninstalls()
     [ "$(find "$tmp/root" -type f -o -type l | wc -l)" -gt 15 ] && tools/uninstall "$build" "$tmp/root" || return 1
     find "$tmp/root" -type f -o -type l >"$tmp/left"
     [ "$(wc -l <"$tmp/left")" -eq 1 ] && grep -q '/theirs$' "$tmp/left" &&
-        [ -z "$(find "$tmp/root" -path '*/cmake/pawl')" ]
+        [ -z "$(find "$tmp/root" -type d -name pawl)" ]
 }
 
 if [ $list = no ]; then installs || exit 2; fi
