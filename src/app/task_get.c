@@ -13,7 +13,7 @@
 /* What is asked for; counts are 0 for what is not. */
 struct details {
     struct pawl_task task;
-    struct pawl_str why; /* empty for what has ended */
+    struct pawl_str why;
     struct pawl_events history;
     struct pawl_checkpoints checkpoints;
     struct pawl_late_results late;
@@ -50,9 +50,7 @@ static enum pawl_code load_history(struct pawl_cli *cli, struct pawl_str id,
 static enum pawl_code load(struct pawl_cli *cli, struct pawl_str id, struct details *out)
 {
     enum pawl_code code = pawl_task_get(cli->pawl, id, true, cli->scratch, &out->task, &cli->err);
-    if (code == PAWL_OK && !pawl_task_state_is_terminal(out->task.state)) {
-        code = pawl_task_why(cli->pawl, id, cli->scratch, &out->why, &cli->err);
-    }
+    if (code == PAWL_OK) code = pawl_task_why(cli->pawl, id, cli->scratch, &out->why, &cli->err);
     if (code == PAWL_OK && pawl_given(cli, "history")) code = load_history(cli, id, &out->history);
     if (code == PAWL_OK && pawl_given(cli, "checkpoints")) {
         code = pawl_task_checkpoints(cli->pawl, id, cli->scratch, &out->checkpoints, &cli->err);

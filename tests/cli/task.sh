@@ -91,10 +91,12 @@ why()
 {
     add --id w --delay 1h
     run task get w -o table; shows '^why +.'
-    run task cancel w; run task get w -o table; hides '^why'
-    run task get w; has why null
+    run task cancel w; run task get w -o table; shows '^why +it was cancelled at '
+    run task get w; shows '"why":"it was cancelled at '
+    kill_task --id d
+    run task get d; shows '"why":"it is a dead letter since [^"]*; a person has to resume it"'
 }
-test_that "get says why a task waits until it has ended" why
+test_that "get says why a task waits, and how it has ended" why
 
 tries()
 {
