@@ -171,15 +171,16 @@ static enum pawl_code check_word_count(struct reader *r)
     if (command == NULL || r->out->wants_help) return PAWL_OK;
     const char *group = command->group != NULL ? command->group : "";
     const char *space = command->group != NULL ? " " : "";
+    const char *before = command->arguments[0] != '\0' ? " " : "";
     size_t count = r->out->word_count;
     if (count < (size_t)command->words_min) {
-        return pawl_error_set(r->err, PAWL_INVALID, "something is missing; usage: pawl %s%s%s %s",
-                              group, space, command->name, command->arguments);
+        return pawl_error_set(r->err, PAWL_INVALID, "something is missing; usage: pawl %s%s%s%s%s",
+                              group, space, command->name, before, command->arguments);
     }
     if (command->words_max >= 0 && count > (size_t)command->words_max) {
-        return pawl_error_set(r->err, PAWL_INVALID, "`%s` is one too many; usage: pawl %s%s%s %s",
+        return pawl_error_set(r->err, PAWL_INVALID, "`%s` is one too many; usage: pawl %s%s%s%s%s",
                               r->out->words[command->words_max], group, space, command->name,
-                              command->arguments);
+                              before, command->arguments);
     }
     return PAWL_OK;
 }

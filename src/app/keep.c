@@ -35,6 +35,10 @@ int pawl_cli_backup(struct pawl_cli *cli)
     ask.to = pawl_word(cli, 0);
     ask.replace = pawl_given(cli, "replace");
     if (code == PAWL_OK) code = pawl_backup(&ask, &done, &cli->err);
+    if (code == PAWL_CONFLICT && !ask.replace) {
+        (void)pawl_error_set(&cli->err, code, "there is a file %.*s already; --replace writes over it",
+                             PAWL_STR_ARG(ask.to));
+    }
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     if (cli->out.form == PAWL_FORM_NAME) {
         pawl_output_text(&cli->out, ask.to);

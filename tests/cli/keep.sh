@@ -15,7 +15,7 @@ copies()
     fi
     run backup far/copy.db; exits 0; has to '"far/copy.db"'; shows '"bytes":[1-9]'
     equals 600 "$(stat -c %a far/copy.db)"
-    run backup far/copy.db; refuses 4 CONFLICT 'there is a file'
+    run backup far/copy.db; refuses 4 CONFLICT 'there is a file far/copy.db already; --replace writes over it'
     run backup far/copy.db --replace -o name; exits 0; prints far/copy.db
     run backup far/copy.db --replace -o table; exits 0; shows '^far/copy.db: [0-9]+ bytes, checked$'
     run backup "$PAWL_DB" --replace; refuses 2 INVALID 'is the store itself'

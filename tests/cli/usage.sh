@@ -204,7 +204,7 @@ words()
 {
     run task get; refuses 2 INVALID 'usage: pawl task get ID'
     run task get a b; refuses 2 INVALID '`b` is one too many'
-    run version now; refuses 2 INVALID '`now` is one too many'
+    run version now; refuses 2 INVALID '`now` is one too many; usage: pawl version$'
 }
 test_that "too few and too many words are INVALID and show the usage" words
 
