@@ -124,6 +124,13 @@ static struct pawl_str bounded(struct doctor *doctor, int64_t count)
     return count_text(doctor, count, PAWL_HEALTH_COUNT_MAX);
 }
 
+/* "1 task", "17 tasks". */
+static struct pawl_str tasks(struct doctor *doctor, int64_t count)
+{
+    struct pawl_str many = bounded(doctor, count);
+    return TEXT("%.*s task%s", PAWL_STR_ARG(many), count == 1 ? "" : "s");
+}
+
 /* ---- The machine -------------------------------------------------------------------------------
  */
 
@@ -261,11 +268,10 @@ static void look_at_store(struct doctor *doctor, const struct pawl_health *healt
 static void look_at_tasks(struct doctor *doctor, const struct pawl_health *health)
 {
     if (health->overdue > 0) {
-        struct pawl_str many = bounded(doctor, health->overdue);
+        struct pawl_str many = tasks(doctor, health->overdue);
         struct pawl_str since = age_text(doctor, health->now_ms - health->oldest_due_at_ms);
         find(doctor, LEVEL_ERROR, "timers",
-             TEXT("%.*s tasks have been due for up to %.*s: ends of leases, retries, deadlines of "
-                  "requests; "
+             TEXT("%.*s overdue by up to %.*s: ends of leases, retries, deadlines of requests; "
                   "nobody runs timers",
                   PAWL_STR_ARG(many), PAWL_STR_ARG(since)),
              PAWL_STR("Start a worker, or another program that stays; `pawl help worker run` tells "
@@ -286,21 +292,23 @@ static void look_at_tasks(struct doctor *doctor, const struct pawl_health *healt
     }
     if (health->recovery_pending > 0) {
         find(doctor, LEVEL_WARNING, "recovery",
-             TEXT("%.*s tasks lost their workers, and nobody knows what became of the work",
-                  PAWL_STR_ARG(bounded(doctor, health->recovery_pending))),
+             TEXT("%.*s without the worker that had begun: nobody knows what became of the work",
+                  PAWL_STR_ARG(tasks(doctor, health->recovery_pending))),
              PAWL_STR("`pawl task list -s RECOVERY_PENDING`, then `pawl task resolve`"));
     }
     if (health->dead_letters > 0) {
         find(doctor, LEVEL_WARNING, "dead",
-             TEXT("%.*s tasks have spent their tries",
-                  PAWL_STR_ARG(bounded(doctor, health->dead_letters))),
+             TEXT("%.*s out of tries",
+                  PAWL_STR_ARG(tasks(doctor, health->dead_letters))),
              PAWL_STR("`pawl dead list`, then `pawl dead redrive` or `pawl dead discard`"));
     }
     if (health->blocked > 0) {
         find(doctor, LEVEL_WARNING, "blocked",
-             TEXT("%.*s tasks wait for one that ended badly",
-                  PAWL_STR_ARG(bounded(doctor, health->blocked))),
-             PAWL_STR("`pawl task list --blocked`; resume what they wait for, or cancel them"));
+             TEXT("%.*s blocked by one that ended badly",
+                  PAWL_STR_ARG(tasks(doctor, health->blocked))),
+             PAWL_STR("`pawl task list --blocked`, and `pawl task get` tells what one waits for: if that is dead or "
+                      "FAILED, resume it; if it was cancelled, nothing brings it back: cancel what waits, and add it "
+                      "anew without it"));
     }
     if (health->late_results > 0) {
         find(doctor, LEVEL_NOTE, "late",
@@ -327,16 +335,17 @@ static void look_at_queues(struct doctor *doctor, const struct pawl_queues *queu
         const struct pawl_queue *queue = &queues->queues[i];
         if (queue->ready == 0) continue;
         struct pawl_str age = age_text(doctor, now_ms - queue->oldest_ready_at_ms);
+        struct pawl_str ready =
+            TEXT("%" PRId64 " task%s", queue->ready, queue->ready == 1 ? "" : "s");
         if (queue->is_paused) {
             find(doctor, LEVEL_WARNING, "queue",
-                 TEXT("queue %.*s is paused with %" PRId64 " tasks ready, the oldest for %.*s",
-                      PAWL_STR_ARG(queue->name), queue->ready, PAWL_STR_ARG(age)),
+                 TEXT("queue %.*s is paused with %.*s ready, the oldest for %.*s",
+                      PAWL_STR_ARG(queue->name), PAWL_STR_ARG(ready), PAWL_STR_ARG(age)),
                  TEXT("pawl queue resume %.*s", PAWL_STR_ARG(queue->name)));
         } else if (queue->running == 0 && now_ms - queue->oldest_ready_at_ms > STARVED_MS) {
             find(doctor, LEVEL_WARNING, "queue",
-                 TEXT("nobody works on queue %.*s: %" PRId64
-                      " tasks are ready, the oldest for %.*s",
-                      PAWL_STR_ARG(queue->name), queue->ready, PAWL_STR_ARG(age)),
+                 TEXT("nobody works on queue %.*s: %.*s ready, the oldest for %.*s",
+                      PAWL_STR_ARG(queue->name), PAWL_STR_ARG(ready), PAWL_STR_ARG(age)),
                  PAWL_STR("Start a worker for it"));
         }
     }
@@ -413,9 +422,9 @@ static enum pawl_code look_at_locks(struct doctor *doctor)
     enum pawl_code code = count_elsewhere(doctor, &place, &elsewhere);
     if (code == PAWL_OK && elsewhere > 0) {
         find(doctor, LEVEL_WARNING, "locks",
-             TEXT("%" PRId64 " tasks have their locks in another file than that of %s: it was "
-                  "replaced, or they are another user's, or PAWL_LOCKS differs",
-                  elsewhere, place.folder),
+             TEXT("%" PRId64 " task%s with the lock in another file than that of %s: it was "
+                  "replaced, or is another user's, or PAWL_LOCKS differs",
+                  elsewhere, elsewhere == 1 ? "" : "s", place.folder),
              PAWL_STR("They go on; but if one loses its worker it waits for a reboot, or for `pawl task "
                       "resolve`"));
     }

@@ -84,7 +84,8 @@ static void print_text(struct pawl_cli *cli, const struct pawl_importer *importe
 {
     const struct pawl_import_report *report = &importer->report;
     FILE *file = cli->out.file;
-    (void)fprintf(file, "%" PRId64 " tasks in %s:", report->task_count, importer->file.path);
+    (void)fprintf(file, "%" PRId64 " task%s in %s:", report->task_count,
+                  report->task_count == 1 ? "" : "s", importer->file.path);
     for (int i = 0; i < PAWL_TASK_STATE_COUNT; i++) {
         if (report->state_counts[i] == 0) continue;
         (void)fprintf(file, " %" PRId64 " %s", report->state_counts[i],

@@ -100,9 +100,9 @@ unwell()
     add --id c --queue shut
     run queue pause shut; exits 0
     run doctor; exits 1
-    finding dead warning '1 tasks have spent their tries'
-    finding blocked warning '1 tasks wait'
-    finding queue warning 'queue shut is paused with 1 tasks ready'
+    finding dead warning '1 task out of tries'
+    finding blocked warning '1 task blocked by one that ended badly'
+    finding queue warning 'queue shut is paused with 1 task ready'
     shows '"advice":"pawl queue resume shut"'
 }
 test_that "the doctor names what waits for a person, and what to do" unwell
@@ -113,10 +113,10 @@ overdue()
     command -v sqlite3 >/dev/null || skips 'sqlite3 is not installed'
     lose_worker --id a
     sqlite3 "$PAWL_DB" 'UPDATE task SET due_at_ms = due_at_ms - 60000'
-    run doctor; exits 1; finding timers error '1 tasks have been due for up to [0-9]+(s|m)'
+    run doctor; exits 1; finding timers error '1 task overdue by up to [0-9]+(s|m)'
     add --id b --queue lonely
     sqlite3 "$PAWL_DB" "UPDATE task SET rank = rank - 600000 WHERE id = 'b'"
-    run doctor; exits 1; finding queue warning 'nobody works on queue lonely: 1 tasks are ready, the oldest for 10m'
+    run doctor; exits 1; finding queue warning 'nobody works on queue lonely: 1 task ready, the oldest for 10m'
     sqlite3 "$PAWL_DB" "INSERT INTO quarantine VALUES ('task', 77, 'x', '', 'broken', 1)"
     run doctor; exits 1; finding quarantine error '1 rows were set aside'
     sqlite3 "$PAWL_DB" "INSERT INTO consumer VALUES (900, 'far', 0, 1); UPDATE head SET position = 100001"

@@ -184,7 +184,7 @@ doctor_of_locks()
     run doctor; exits 0
     mv pawl.db-locks/place away
     run doctor; exits 1
-    shows '"level":"warning","what":"locks","finding":"1 tasks have their locks in another file than that of [^"]*/pawl.db-locks: '
+    shows '"level":"warning","what":"locks","finding":"1 task with the lock in another file than that of [^"]*/pawl.db-locks: '
     mv away pawl.db-locks/place
     run doctor; exits 0
     chmod 777 pawl.db-locks
