@@ -219,7 +219,11 @@ static void answer_waited_out(struct pawl *pawl)
     take_cancelled(pawl, &over);
     pawl_parked_take_waited_out(pawl->parked, now_boot_ms, !pawl_engine_may_wait(pawl), &over);
     for (struct pawl_request *request; (request = pawl_requests_take(&over)) != NULL;) {
-        pawl_request_answer(pawl, request, request->command.code, &request->command.err);
+        struct pawl_command *command = &request->command;
+        if (command->kind == PAWL_COMMAND_CLAIM && command->code == PAWL_OK) {
+            command->out.claimed->waited_ms = now_boot_ms - request->asked_boot_ms;
+        }
+        pawl_request_answer(pawl, request, command->code, &command->err);
     }
     let_go_on(pawl, now_boot_ms);
 }

@@ -235,6 +235,7 @@ TEST_EACH_STORE("a claim that waits in vain comes back empty when its time is up
     struct pawl_claimed claimed = lab_claim(lab, CLAIM(.worker_id = W, .wait_ms = 200));
     int64_t took_ms = now_ms() - began_ms;
     CHECK_EQ(0, claimed.count);
+    CHECK(claimed.waited_ms >= 200);
     CHECK(took_ms >= 199); /* two clocks, each rounded down */
     CHECK(took_ms < BOUND_MS);
 }
