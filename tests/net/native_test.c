@@ -359,7 +359,7 @@ TEST_EACH_STORE("operators pause, resume, cancel, resolve and redrive over HTTP"
     ask(&house, 200, "POST /v1/dead/redrive", "{\"queue\":\"mail\",\"error_has\":\"no 1\"}");
     CHECK_EQ(1, number_at(&house, "count"));
     CHECK_STR("false", at(&house, "continuing")->raw);
-    ask(&house, 200, "POST /v1/dead/redrive", "");
+    ask(&house, 200, "POST /v1/dead/redrive", "{\"all\":true}");
     CHECK_EQ(1, number_at(&house, "count"));
     CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, pawl_str_of(dead)).state);
     ask(&house, 200, "POST /v1/tasks/claim", "{\"worker_id\":\"w\",\"queues\":[\"mail\"]}");
@@ -481,7 +481,11 @@ TEST_EACH_STORE("what is wrong with a request is told with its code, its status 
          "tasks[1].queue"},
         {"POST /v1/tasks/batch", "{\"tasks\":[{},{\"queue\":\"\\n\"}]}", 400, "INVALID",
          "tasks[1].queue"},
-        {"POST /v1/tasks/batch", "", 400, "INVALID", "tasks"},
+        {"POST /v1/tasks", "", 400, "INVALID", "body"},
+        {"POST /v1/tasks/batch", "", 400, "INVALID", "body"},
+        {"POST /v1/tasks/batch", "{}", 400, "INVALID", "tasks"},
+        {"POST /v1/outcomes", "", 400, "INVALID", "body"},
+        {"POST /v1/leases/renew", "", 400, "INVALID", "body"},
         {"POST /v1/tasks/claim", "{}", 400, "INVALID", "worker_id"},
         {"POST /v1/tasks/claim", "{\"worker_id\":\"\"}", 400, "INVALID", "worker_id"},
         {"POST /v1/tasks/claim", "{\"worker_id\":\"w\",\"max\":1001}", 400, "INVALID", "max"},
@@ -530,6 +534,9 @@ TEST_EACH_STORE("what is wrong with a request is told with its code, its status 
         {"PUT /v1/queues/mail", "{\"retry\":{\"backoff\":\"slow\"}}", 400, "INVALID",
          "retry.backoff"},
         {"PUT /v1/queues/mail", "{\"lease_ms\":1}", 400, "INVALID", "lease_ms"},
+        {"POST /v1/dead/redrive", "", 400, "INVALID", "all"},
+        {"POST /v1/dead/redrive", "{\"keep_retries\":true}", 400, "INVALID", "all"},
+        {"POST /v1/dead/redrive", "{\"all\":false}", 400, "INVALID", "all"},
         {"POST /v1/dead/redrive", "{\"dead_before_at_ms\":\"yesterday\"}", 400, "INVALID",
          "dead_before_at_ms"},
         {"POST /v1/consumers/c/acknowledge", "{}", 400, "INVALID", "position"},

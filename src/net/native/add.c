@@ -88,7 +88,7 @@ static void add(struct pawl_exchange *exchange, struct pawl_native *native,
 
 static void add_one(struct pawl_exchange *exchange, void *self)
 {
-    const struct pawl_json *body = pawl_body_of(exchange, 2);
+    const struct pawl_json *body = pawl_body_wanted(exchange, 2);
     if (body != NULL) add(exchange, self, body, 1, false);
 }
 
@@ -101,7 +101,7 @@ static void add_batch(struct pawl_exchange *exchange, void *self)
         {"tasks", PAWL_BODY_ARRAY, offsetof(struct said, tasks), true},
     };
     struct pawl_error err = {0};
-    const struct pawl_json *body = pawl_body_of(exchange, 4);
+    const struct pawl_json *body = pawl_body_wanted(exchange, 4);
     if (body == NULL) return;
     enum pawl_code code =
         pawl_body_fill(body, keys, PAWL_COUNT_OF(keys), exchange->arena, &said, &err);

@@ -241,6 +241,15 @@ const struct pawl_json *pawl_body_of(struct pawl_exchange *exchange, int32_t lev
     return pawl_exchange_body_json(exchange, levels);
 }
 
+const struct pawl_json *pawl_body_wanted(struct pawl_exchange *exchange, int32_t levels)
+{
+    struct pawl_error err = {0};
+    if (exchange->request->body.len > 0) return pawl_exchange_body_json(exchange, levels);
+    (void)pawl_error_set(&err, PAWL_INVALID, "body: a JSON object is wanted");
+    pawl_exchange_answer_error(exchange, &err, "body");
+    return NULL;
+}
+
 /* ---- Fields of sentences ----------------------------------------------------------------------
  */
 

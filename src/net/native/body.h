@@ -55,6 +55,9 @@ bool pawl_body_has(const struct pawl_json *object, const char *key);
  * answered, if it is no JSON. */
 const struct pawl_json *pawl_body_of(struct pawl_exchange *exchange, int32_t levels);
 
+/* The same where nothing can be meant by no body: an empty one is refused, as what its client has lost. */
+const struct pawl_json *pawl_body_wanted(struct pawl_exchange *exchange, int32_t levels);
+
 /* The field that a sentence begins with ("outcomes[3].owner"), in keep; NULL if it names none. */
 const char *pawl_body_field(const struct pawl_error *err, struct pawl_arena *keep);
 

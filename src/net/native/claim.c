@@ -259,7 +259,7 @@ static void renew(struct pawl_exchange *exchange, void *self)
     };
     struct pawl_arena *keep = exchange->arena;
     struct pawl_error err = {0};
-    const struct pawl_json *body = pawl_body_of(exchange, 3);
+    const struct pawl_json *body = pawl_body_wanted(exchange, 3);
     if (body == NULL) return;
     struct pawl_ask *ask =
         pawl_ask_begin(exchange, ((struct pawl_native *)self)->pawl, sizeof *ask, PAWL_COMMAND_RENEW, answer_renew);
@@ -455,7 +455,7 @@ static void tell(struct pawl_exchange *exchange, void *self)
     };
     struct pawl_native *native = self;
     struct pawl_error err = {0};
-    const struct pawl_json *body = pawl_body_of(exchange, 3);
+    const struct pawl_json *body = pawl_body_wanted(exchange, 3);
     if (body == NULL) return;
     struct telling *telling = pawl_arena_take(exchange->arena, sizeof *telling);
     enum pawl_code code = pawl_arena_code(exchange->arena);

@@ -89,6 +89,7 @@ static void set_queue(struct pawl_exchange *exchange, void *self)
 struct redriving {
     struct pawl_ask ask; /* first */
     struct pawl_redrive redrive;
+    bool is_all;
     int64_t count;
 };
 
@@ -107,22 +108,33 @@ static void answer_redrive(struct pawl_ask *ask)
 static void redrive_dead(struct pawl_exchange *exchange, void *self)
 {
     static const struct pawl_body_key keys[] = {
-        {"queue", PAWL_BODY_NAME, offsetof(struct pawl_redrive, queue), false},
-        {"error_has", PAWL_BODY_TEXT, offsetof(struct pawl_redrive, error_has), false},
-        {"dead_before_at_ms", PAWL_BODY_INSTANT, offsetof(struct pawl_redrive, dead_before_at_ms),
+        {"queue", PAWL_BODY_NAME, offsetof(struct redriving, redrive.queue), false},
+        {"error_has", PAWL_BODY_TEXT, offsetof(struct redriving, redrive.error_has), false},
+        {"dead_before_at_ms", PAWL_BODY_INSTANT,
+         offsetof(struct redriving, redrive.dead_before_at_ms), false},
+        {"max", PAWL_BODY_INT64, offsetof(struct redriving, redrive.max), false},
+        {"input", PAWL_BODY_RAW, offsetof(struct redriving, redrive.resume.input), false},
+        {"all", PAWL_BODY_BOOL, offsetof(struct redriving, is_all), false},
+        {"keep_retries", PAWL_BODY_BOOL, offsetof(struct redriving, redrive.resume.keep_retries),
          false},
-        {"max", PAWL_BODY_INT64, offsetof(struct pawl_redrive, max), false},
-        {"input", PAWL_BODY_RAW, offsetof(struct pawl_redrive, resume.input), false},
-        {"keep_retries", PAWL_BODY_BOOL, offsetof(struct pawl_redrive, resume.keep_retries), false},
-        {"actor", PAWL_BODY_TEXT, offsetof(struct pawl_redrive, actor), false},
-        {"reason", PAWL_BODY_TEXT, offsetof(struct pawl_redrive, reason), false},
+        {"actor", PAWL_BODY_TEXT, offsetof(struct redriving, redrive.actor), false},
+        {"reason", PAWL_BODY_TEXT, offsetof(struct redriving, redrive.reason), false},
     };
     const struct pawl_json *body = NULL;
     struct redriving *redriving =
         pawl_ask_begin(exchange, ((struct pawl_native *)self)->pawl, sizeof *redriving, PAWL_COMMAND_REDRIVE, answer_redrive);
     if (redriving == NULL) return;
     struct pawl_redrive *redrive = &redriving->redrive;
-    if (!read_body(exchange, 1, keys, PAWL_COUNT_OF(keys), redrive, &body)) return;
+    if (!read_body(exchange, 1, keys, PAWL_COUNT_OF(keys), redriving, &body)) return;
+    bool has_filter = pawl_body_has(body, "queue") || pawl_body_has(body, "error_has") ||
+                      pawl_body_has(body, "dead_before_at_ms") || pawl_body_has(body, "max");
+    if (!has_filter && !redriving->is_all) {
+        struct pawl_error err = {0};
+        (void)pawl_error_set(&err, PAWL_INVALID,
+                             "all: true is wanted where no filter is given");
+        pawl_ask_refuse(exchange, &err);
+        return;
+    }
     redrive->size = sizeof *redrive;
     redrive->resume.size = sizeof redrive->resume;
     if (redrive->actor.len == 0) redrive->actor = exchange->caller;
