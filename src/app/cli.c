@@ -44,6 +44,28 @@ static bool has_timers(const struct pawl_cli *cli)
     return (takes & PAWL_HAS_TIMERS) != 0;
 }
 
+/* Who only looks may be cut off at any instruction: nothing is to be given back. */
+static bool may_be_cut(const struct pawl_cli *cli)
+{
+    return cli->signal_fd >= 0 && !has_timers(cli);
+}
+
+/* Those that end us, on this thread: the handle's own never hear them. */
+static void let_signals(int how)
+{
+    sigset_t signals;
+    (void)sigemptyset(&signals); /* these fail only for bad numbers */
+    (void)sigaddset(&signals, SIGINT);
+    (void)sigaddset(&signals, SIGTERM);
+    (void)pthread_sigmask(how, &signals, NULL);
+}
+
+static void be_cut(int signal)
+{
+    (void)signal;
+    _exit(PAWL_EXIT_INTERRUPTED);
+}
+
 /* Who only passes by does not know how long a consumer may stay away: such commands drop none. */
 static enum pawl_code find_consumer_keep(struct pawl_cli *cli, int64_t *keep_ms)
 {
@@ -74,6 +96,7 @@ enum pawl_code pawl_cli_open_for(struct pawl_cli *cli, const struct pawl_options
     code = find_consumer_keep(cli, &with.consumer_keep_ms);
     if (code != PAWL_OK) return code;
     code = pawl_open(&cli->pawl, &with, &cli->err);
+    if (code == PAWL_OK && may_be_cut(cli)) let_signals(SIG_UNBLOCK);
     if (code != PAWL_NOT_FOUND) return code;
     return pawl_error_set(&cli->err, code, "%s; `pawl task add` makes it", cli->err.text);
 }
@@ -96,7 +119,10 @@ bool pawl_cli_sleep(struct pawl_cli *cli, int64_t ms)
     pawl_assert(cli->signal_fd >= 0);
     pawl_assert(ms >= 0 && ms <= INT32_MAX);
     struct pollfd poll_fd = {.fd = cli->signal_fd, .events = POLLIN};
-    return poll(&poll_fd, 1, (int)ms) == 1;
+    if (may_be_cut(cli)) let_signals(SIG_BLOCK);
+    bool is_interrupted = poll(&poll_fd, 1, (int)ms) == 1;
+    if (may_be_cut(cli) && !is_interrupted) let_signals(SIG_UNBLOCK);
+    return is_interrupted;
 }
 
 enum pawl_code pawl_file_read(FILE *file, const char *name, struct pawl_arena *keep,
@@ -191,7 +217,14 @@ static enum pawl_code hear_signals(struct pawl_cli *cli)
     (void)sigaddset(&signals, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &signals, NULL);
     cli->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (cli->signal_fd >= 0) return PAWL_OK;
+    if (cli->signal_fd >= 0) {
+        const struct sigaction cut = {.sa_handler = be_cut};
+        if (may_be_cut(cli)) {
+            (void)sigaction(SIGINT, &cut, NULL);
+            (void)sigaction(SIGTERM, &cut, NULL);
+        }
+        return PAWL_OK;
+    }
     return pawl_error_set(&cli->err, PAWL_IO, "cannot listen to signals: %s", strerror(errno));
 }
 

@@ -54,15 +54,16 @@ static enum pawl_code show_page(struct pawl_cli *cli, struct reading *reading,
 
 /* Shows what there is. Of a consumer that does not acknowledge, one page: it would be the same
  * again. */
-static enum pawl_code show_all(struct pawl_cli *cli, struct reading *reading)
+static enum pawl_code show_all(struct pawl_cli *cli, struct reading *reading, bool *is_interrupted)
 {
-    while (reading->left > 0) {
+    while (reading->left > 0 && !*is_interrupted) {
         struct pawl_events page;
         enum pawl_code code = read_page(cli, reading, &page);
         if (code != PAWL_OK || page.count == 0) return code;
         code = show_page(cli, reading, &page);
         if (code != PAWL_OK) return code;
         if (reading->consumer.len > 0 && !reading->acknowledges) return PAWL_OK;
+        *is_interrupted = pawl_cli_sleep(cli, 0); /* under load there is always more */
     }
     return PAWL_OK;
 }
@@ -124,7 +125,7 @@ int pawl_cli_events(struct pawl_cli *cli)
     bool follows = pawl_given(cli, "follow");
     bool is_interrupted = false;
     for (;;) {
-        if (show_all(cli, &reading) != PAWL_OK) return pawl_cli_fail(cli);
+        if (show_all(cli, &reading, &is_interrupted) != PAWL_OK) return pawl_cli_fail(cli);
         if (!follows || reading.left == 0 || is_interrupted) break;
         is_interrupted = pawl_cli_sleep(cli, LOOK_EVERY_MS);
     }

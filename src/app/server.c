@@ -136,8 +136,9 @@ int pawl_cli_server(struct pawl_cli *cli)
     struct pawl_options with = PAWL_OPTIONS_INIT;
     with.log = write_log;
     with.log_self = &log;
-    with.retain_ms = pawl_given_duration_ms(cli, "retain", 0);
-    with.events_keep_ms = pawl_given_duration_ms(cli, "events-keep", 0);
+    with.retain_ms = pawl_given_above_0(cli, "retain", pawl_given_age_ms(cli, "retain"));
+    with.events_keep_ms =
+        pawl_given_above_0(cli, "events-keep", pawl_given_age_ms(cli, "events-keep"));
     int64_t drain_ms = pawl_given_duration_ms(cli, "drain", PAWL_NET_DRAIN_MS_MAX);
     int64_t grace_ms = pawl_given_duration_ms(cli, "lease-grace", PAWL_CONDUCTOR_LEASE_GRACE_MS);
     take_options(cli, &options);

@@ -231,6 +231,13 @@ enum pawl_code pawl_reader_find(struct pawl_reader *reader, struct pawl_str id, 
     return pawl_error_set(err, PAWL_NOT_FOUND, "no such task: %.*s", PAWL_STR_ARG(id));
 }
 
+/* Rows that come out of order lie on a damaged page: who goes on behind the last one would never come to an end. */
+enum pawl_code pawl_reader_disorder(const char *what, struct pawl_error *err)
+{
+    return pawl_error_set(err, PAWL_CORRUPT, "the %s are out of order: the store is damaged, see pawl fsck",
+                          what);
+}
+
 enum pawl_code pawl_reader_limit(int32_t asked, int32_t *limit, struct pawl_error *err)
 {
     if (asked < 0 || asked > PAWL_BATCH_MAX) {
@@ -343,6 +350,7 @@ enum pawl_code pawl_read_checkpoint(struct pawl_reader *reader, struct pawl_str 
 
 struct lines {
     struct pawl_arena *keep;
+    int64_t last; /* what follows lies behind it */
     struct pawl_log_line *rows;
     size_t count;
     size_t room;
@@ -350,9 +358,10 @@ struct lines {
 
 static enum pawl_code on_line(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
-    (void)err;
     struct lines *list = self;
     if (list->count == list->room) return PAWL_OK;
+    if (pawl_db_int64(row, 0) <= list->last) return pawl_reader_disorder("lines", err);
+    list->last = pawl_db_int64(row, 0);
     list->rows[list->count++] = (struct pawl_log_line){
         .number = pawl_db_int64(row, 0),
         .at_ms = pawl_db_int64(row, 1),
@@ -380,7 +389,7 @@ enum pawl_code pawl_read_logs(struct pawl_reader *reader, struct pawl_str id, in
                               int32_t limit, struct pawl_arena *keep, struct pawl_log_lines *out,
                               struct pawl_error *err)
 {
-    struct lines list = {.keep = keep};
+    struct lines list = {.keep = keep, .last = after_number};
     enum pawl_code code = pawl_reader_limit(limit, &limit, err);
     if (code == PAWL_OK) code = pawl_reader_begin(reader, err);
     if (code != PAWL_OK) return code;

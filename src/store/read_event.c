@@ -30,6 +30,7 @@ enum {
 struct page {
     struct pawl_reader *reader;
     struct pawl_arena *keep;
+    int64_t last;       /* what follows lies behind it */
     int64_t *positions; /* in scratch */
     size_t limit;
     size_t position_count;
@@ -39,10 +40,12 @@ struct page {
 
 static enum pawl_code on_position(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
-    (void)err;
     struct page *page = self;
+    int64_t position = pawl_db_int64(row, 0);
     if (page->position_count == page->limit) return PAWL_OK;
-    page->positions[page->position_count++] = pawl_db_int64(row, 0);
+    if (position <= page->last) return pawl_reader_disorder("events", err);
+    page->last = position;
+    page->positions[page->position_count++] = position;
     return PAWL_OK;
 }
 
@@ -127,6 +130,9 @@ static enum pawl_code read_history(struct pawl_reader *reader, struct pawl_str i
     code = pawl_reader_ask(reader, PAWL_SQL_READ_HISTORY, values, PAWL_COUNT_OF(values),
                            on_position, &page, err);
     if (code == PAWL_OK) code = fill_page(&page, err);
+    if (code == PAWL_OK && page.count > 0 && page.events[page.count - 1].sequence <= after_sequence) {
+        return pawl_reader_disorder("events", err);
+    }
     if (code == PAWL_OK) *out = shown(&page, 0);
     return code;
 }
@@ -154,6 +160,7 @@ static enum pawl_code read_events(struct pawl_reader *reader, int64_t after_posi
     struct page page;
     enum pawl_code code = open_page(&page, reader, limit, keep, err);
     if (code != PAWL_OK) return code;
+    page.last = after_position;
     struct pawl_value values[] = {pawl_int(after_position), pawl_int(limit)};
     code = pawl_reader_ask(reader, PAWL_SQL_READ_EVENTS, values, PAWL_COUNT_OF(values), on_position,
                            &page, err);
@@ -244,6 +251,7 @@ static enum pawl_code read_consumer(struct pawl_reader *reader, struct pawl_str 
         return pawl_error_set(err, PAWL_NOT_FOUND, "no such consumer: %.*s", PAWL_STR_ARG(name));
     }
     code = open_page(&page, reader, limit, keep, err);
+    page.last = consumer.cursor;
     if (code == PAWL_OK) code = find_open(&page, &consumer, err);
     if (code == PAWL_OK) code = fill_page(&page, err);
     if (code == PAWL_OK) *out = shown(&page, consumer.cursor);

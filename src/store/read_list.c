@@ -485,6 +485,9 @@ enum pawl_code pawl_read_list(struct pawl_reader *reader, const struct pawl_list
         code = pawl_reader_end(reader, keep,
                                read_list(&listing, ask, letters, &start, keep, &page, err), err);
     }
+    if (code == PAWL_OK && page.cursor.len > 0 && pawl_str_equal(page.cursor, ask->cursor)) {
+        return pawl_reader_disorder("tasks", err);
+    }
     if (code == PAWL_OK) *out = page;
     return code;
 }

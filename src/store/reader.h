@@ -80,6 +80,8 @@ enum pawl_code pawl_reader_find(struct pawl_reader *reader, struct pawl_str id, 
 enum pawl_code pawl_reader_now(struct pawl_reader *reader, int64_t *now_ms,
                                struct pawl_error *err) PAWL_MUST_USE;
 
+enum pawl_code pawl_reader_disorder(const char *what, struct pawl_error *err);
+
 /* The rows of a page: 0 is the default; PAWL_INVALID names the field. */
 enum pawl_code pawl_reader_limit(int32_t asked, int32_t *limit,
                                  struct pawl_error *err) PAWL_MUST_USE;

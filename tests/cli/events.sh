@@ -74,6 +74,23 @@ acknowledge_one()
 }
 test_that "an event acknowledged by its id does not come again" acknowledge_one
 
+cut_off()
+{
+    local i follower line status=0
+    for ((i = 0; i < 400; i++)); do echo '{}'; done >tasks
+    "$PAWL_BIN" task add --jsonl <tasks >/dev/null
+    mkfifo stuck
+    "$PAWL_BIN" events -o jsonl >stuck 2>said &
+    follower=$!
+    exec 3<stuck
+    read -r line <&3 # the rest is more than a pipe takes: it is stuck now, or will be
+    kill -TERM $follower
+    wait $follower || status=$?
+    exec 3<&-
+    equals 130 $status
+}
+test_that "a listing that nobody reads ends with a signal" cut_off
+
 consumer_follow()
 {
     add --id a

@@ -120,6 +120,8 @@ refused()
     refuses 2 INVALID 'tls-cert and --tls-key go together'
     run server --listen 127.0.0.1:0 --tls-cert /no/such.crt --tls-key /no/such.key
     refuses 2 INVALID '--tls-cert: /no/such.crt'
+    run server --listen 127.0.0.1:0 --retain 30
+    refuses 2 INVALID 'retain'
     run server --listen nowhere
     refuses 2 INVALID '--listen: .nowhere. is no HOST:PORT'
     run server --loops 17
