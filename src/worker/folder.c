@@ -46,8 +46,12 @@ enum pawl_code pawl_folder_open(struct pawl_folder *folder, struct pawl_error *e
             folder->lock_fd = fd;
             return PAWL_OK;
         }
+        /* gone or held: somebody has swept it before it was locked, and it is made anew */
+        int failure = fd >= 0 || errno == ENOENT ? EBUSY : errno;
         if (fd >= 0) (void)close(fd);
-        errno = EBUSY;
+        (void)rmdir(folder->path);
+        errno = failure;
+        if (failure != EBUSY) break;
     }
     folder->path[0] = '\0';
     return pawl_error_set(err, PAWL_IO, "cannot make a folder in %s: %s", parent, strerror(errno));
