@@ -34,7 +34,17 @@ static enum pawl_code refuse_word(struct reader *r, const char *word)
     for (const struct pawl_cli_command *at = pawl_cli_commands; at->name != NULL; at++) {
         bool fits = r->group == NULL ? at->group == NULL
                                      : at->group != NULL && strcmp(at->group, r->group) == 0;
-        if (fits) pawl_nearest_offer(&nearest, at->name);
+        if (!fits) {
+            /* a word of a group, and the group was left out */
+            if (r->group == NULL && at->group != NULL && strcmp(at->name, word) == 0) {
+                return pawl_error_set(r->err, PAWL_INVALID,
+                                      "there is no command `pawl %s`; did you mean `pawl %s %s`?",
+                                      word, at->group, word);
+            }
+            continue;
+        }
+        bool takes_away = (at->takes & PAWL_TAKES_AWAY) != 0;
+        (takes_away ? pawl_nearest_offer_warily : pawl_nearest_offer)(&nearest, at->name);
     }
     if (r->group == NULL) {
         for (const struct pawl_cli_group *at = pawl_cli_groups; at->name != NULL; at++) {

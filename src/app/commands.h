@@ -30,7 +30,8 @@ enum {
     PAWL_CREATES_STORE = 1 << 9, /* a store that is missing is made */
     PAWL_HAS_TIMERS = 1 << 10, /* not a one-shot command: what comes due is done; so too with -w */
     PAWL_FOLLOWS = 1 << 12,    /* the same with -f */
-    PAWL_HEARS_SIGNALS = 1 << 11 /* SIGINT and SIGTERM are read from a descriptor */
+    PAWL_HEARS_SIGNALS = 1 << 11, /* SIGINT and SIGTERM are read from a descriptor */
+    PAWL_TAKES_AWAY = 1 << 13,    /* what is gone is gone: not suggested for a word that is far from it */
 };
 
 struct pawl_cli_command {

@@ -42,17 +42,27 @@ struct pawl_nearest pawl_nearest_to(struct pawl_str written)
     return (struct pawl_nearest){.written = written};
 }
 
-void pawl_nearest_offer(struct pawl_nearest *nearest, const char *word)
+static void offer(struct pawl_nearest *nearest, const char *word, size_t slips_max)
 {
     struct pawl_str offered = pawl_str_of(word);
     struct pawl_str written = nearest->written;
     if (written.len == 0 || written.len > WORD_BYTES_MAX || offered.len > WORD_BYTES_MAX) return;
     size_t distance = distance_of(written, offered);
-    size_t near_enough = written.len <= 3 ? 1 : written.len <= 6 ? 2 : 3;
+    size_t near_enough = least(slips_max, written.len <= 3 ? 1 : written.len <= 6 ? 2 : 3);
     /* The start of a word is near it, whatever the rest. */
     if (written.len >= 3 && pawl_str_starts(offered, written)) distance = 1;
     if (distance > near_enough) return;
     if (nearest->word != NULL && distance >= nearest->distance) return;
     nearest->word = word;
     nearest->distance = distance;
+}
+
+void pawl_nearest_offer(struct pawl_nearest *nearest, const char *word)
+{
+    offer(nearest, word, WORD_BYTES_MAX);
+}
+
+void pawl_nearest_offer_warily(struct pawl_nearest *nearest, const char *word)
+{
+    offer(nearest, word, 1);
 }

@@ -13,5 +13,7 @@ struct pawl_nearest {
 
 struct pawl_nearest pawl_nearest_to(struct pawl_str written);
 void pawl_nearest_offer(struct pawl_nearest *nearest, const char *word);
+/* The same for a word that does harm where another was meant: one slip of the hand at most. */
+void pawl_nearest_offer_warily(struct pawl_nearest *nearest, const char *word);
 
 #endif

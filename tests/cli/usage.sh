@@ -116,6 +116,15 @@ unknown()
     run task lits; refuses 2 INVALID 'did you mean `pawl task list`'
     run task xyzzy; refuses 2 INVALID 'see `pawl help task`'
     run zebra; refuses 2 INVALID 'see `pawl help`'
+    local word
+    for word in add list wait cancel retry logs; do
+        run "$word" x; refuses 2 INVALID "did you mean \`pawl task $word\`\?"
+    done
+    run redrive; refuses 2 INVALID 'did you mean `pawl dead redrive`'
+    for word in history restart rectore gd; do
+        run "$word"; refuses 2 INVALID 'there is no command'
+        case $word in rectore) says 'mean `pawl restore`' ;; gd) says 'mean `pawl gc`' ;; *) says 'see `pawl help`' ;; esac
+    done
 }
 test_that "an unknown command is INVALID and the nearest one is named" unknown
 
