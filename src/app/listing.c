@@ -67,7 +67,15 @@ void pawl_listing_name(struct pawl_listing *listing, struct pawl_str name)
 
 static bool is_shown(const struct pawl_listing *listing, size_t column)
 {
+    if (listing->is_left_out[column]) return false;
     return listing->out->form == PAWL_FORM_WIDE || !listing->columns[column].is_wide_only;
+}
+
+static size_t last_shown(const struct pawl_listing *listing)
+{
+    size_t last = listing->column_count - 1;
+    while (!is_shown(listing, last)) last--;
+    return last;
 }
 
 static size_t larger(size_t a, size_t b)
@@ -87,6 +95,24 @@ static void measure(struct pawl_listing *listing)
     }
 }
 
+/* Once, before the titles: what is shown stays the same for all rows. In the form wide all were asked for. */
+static void leave_out(struct pawl_listing *listing)
+{
+    const struct pawl_output *out = listing->out;
+    if (out->columns <= 0 || out->form == PAWL_FORM_WIDE) return;
+    size_t last = last_shown(listing);
+    size_t taken = listing->widths[last];
+    if (taken > PAWL_COLUMN_LAST_MIN) taken = PAWL_COLUMN_LAST_MIN;
+    for (size_t i = 0; i < last; i++) {
+        if (is_shown(listing, i)) taken += listing->widths[i] + 2;
+    }
+    for (size_t i = last - 1; i >= 2 && i < last && taken > (size_t)out->columns; i--) {
+        if (!is_shown(listing, i)) continue;
+        listing->is_left_out[i] = true;
+        taken -= listing->widths[i] + 2;
+    }
+}
+
 static void pad(FILE *file, size_t columns)
 {
     for (; columns > 0; columns--) (void)fputc(' ', file);
@@ -97,8 +123,7 @@ static void print_line(const struct pawl_listing *listing, const struct pawl_cel
 {
     const struct pawl_output *out = listing->out;
     size_t at = 0;
-    size_t last = listing->column_count - 1;
-    while (!is_shown(listing, last)) last--;
+    size_t last = last_shown(listing);
     for (size_t i = 0; i <= last; i++) {
         if (!is_shown(listing, i)) continue;
         struct pawl_str text =
@@ -124,7 +149,10 @@ void pawl_listing_flush(struct pawl_listing *listing)
 {
     if (pawl_output_is_table(listing->out) && listing->row_count > 0) {
         measure(listing);
-        if (!listing->has_title) print_line(listing, NULL);
+        if (!listing->has_title) {
+            leave_out(listing);
+            print_line(listing, NULL);
+        }
         listing->has_title = true;
         for (size_t row = 0; row < listing->row_count; row++) {
             print_line(listing, listing->cells + row * listing->column_count);

@@ -1,6 +1,7 @@
 /* Rows of one kind, in the form asked for.
  *
- *   table   columns as wide as what is in them, the last one cut at the edge of a terminal
+ *   table   columns as wide as what is in them, the last one cut at the edge of a terminal; where
+ *           little were left of it, columns before it are left out, from the right, all but two
  *   json    {"tasks":[…],"cursor":"…"}
  *   jsonl   one object a line
  *   name    one name a line
@@ -25,7 +26,10 @@ struct pawl_cell {
     const char *color; /* NULL = none */
 };
 
-enum { PAWL_COLUMNS_MAX = 16 };
+enum {
+    PAWL_COLUMNS_MAX = 16,
+    PAWL_COLUMN_LAST_MIN = 20, /* characters of the last column that are worth another one */
+};
 
 struct pawl_listing {
     const struct pawl_output *out;
@@ -34,6 +38,7 @@ struct pawl_listing {
     const struct pawl_column *columns; /* ended by one without a title */
     size_t column_count;
     size_t widths[PAWL_COLUMNS_MAX]; /* in characters */
+    bool is_left_out[PAWL_COLUMNS_MAX];
     struct pawl_cell *cells;         /* of the rows held, row by row */
     size_t row_count;
     size_t row_capacity;

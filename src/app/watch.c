@@ -5,9 +5,11 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 enum {
     /* Soon enough to be called at once, and no load worth speaking of. */
@@ -52,13 +54,40 @@ static void write_new_lines(struct pawl_cli *cli, FILE *file, const struct look 
     }
 }
 
+/* As many lines as the terminal is high, so that nothing runs up into what was there before; what is
+ * left out is counted. The last row stays for the cursor. */
+static void write_screen(FILE *file, const struct look *look)
+{
+    struct winsize size = {0};
+    bool is_known = ioctl(fileno(file), TIOCGWINSZ, &size) == 0 && size.ws_row > 2 && size.ws_col > 0;
+    size_t room = is_known ? (size_t)size.ws_row - 1 : SIZE_MAX;
+    size_t rows = 0;
+    size_t fit_len = 0; /* of what leaves a row for the count */
+    size_t left_count = 0;
+    struct pawl_str rest = {look->text, look->len};
+    struct pawl_str line;
+    while (next_line(&rest, &line)) {
+        size_t points = pawl_utf8_points(line);
+        rows += is_known && points > size.ws_col ? (points + size.ws_col - 1) / size.ws_col : 1;
+        if (rows < room) {
+            fit_len += line.len;
+        } else {
+            left_count++;
+        }
+    }
+    (void)fputs("\033[H\033[2J", file);
+    (void)fwrite(look->text, 1, rows <= room ? look->len : fit_len, file);
+    if (rows > room) (void)fprintf(file, "… %zu lines more\n", left_count);
+}
+
 static void write_look(struct pawl_cli *cli, FILE *file, const struct look *before,
                        const struct look *look)
 {
     if (looks_equal(before, look)) return;
     bool is_whole = cli->out.form == PAWL_FORM_JSON;
-    if (cli->out.is_terminal && !is_whole) (void)fputs("\033[H\033[2J\033[3J", file);
-    if (cli->out.is_terminal || is_whole) {
+    if (cli->out.is_terminal && !is_whole) {
+        write_screen(file, look);
+    } else if (is_whole) {
         (void)fwrite(look->text, 1, look->len, file);
     } else {
         write_new_lines(cli, file, before, look);

@@ -192,6 +192,43 @@ newlines()
 }
 test_that "line breaks between the tokens of a payload do not break the line it is printed on" newlines
 
+# ---- On a terminal -----------------------------------------------------------------------------------
+
+on_terminal() # COLUMNS ROWS ARGUMENT...: what is shown, without carriage returns
+{
+    command -v script >/dev/null || skips 'script is not installed'
+    ran="pawl ${*:3} on a terminal" status=0
+    TERM=xterm script -qfec "stty cols $1 rows $2; exec '$PAWL_BIN' ${*:3}" seen </dev/null >/dev/null 2>&1 || status=$?
+    exits 0
+    sed '1d; $d' seen | tr -d '\r' >"$folder/out"
+}
+
+narrow()
+{
+    add --queue default --title 'a title of more than twenty letters'
+    on_terminal 80 24 task list --color never
+    shows '^ID +STATE +QUEUE +TITLE$' '  a title of more than'
+    hides '.{81}'
+    on_terminal 140 24 task list --color never
+    shows '^ID +STATE +QUEUE +PRIO +FAILED TRIES +DONE +CREATED +TITLE$' 'twenty letters$'
+    on_terminal 80 24 task list --color never -o wide
+    shows 'LEASE END'
+}
+test_that "a narrow terminal leaves out columns before the title is a letter" narrow
+
+watch_low()
+{
+    local i
+    for i in 1 2 3 4 5 6 7 8; do add --id "low$i"; done
+    on_terminal 80 6 task list --color never -w --count 1
+    shows 'low8 ' 'low6 ' '^… 5 lines more$'
+    hides 'low5 ' '\[3J'
+    on_terminal 80 12 task list --color never -w --count 1
+    shows 'low1 '
+    hides 'lines more'
+}
+test_that "list -w shows what fits on the terminal, and leaves alone what was there before" watch_low
+
 # ---- Watch -------------------------------------------------------------------------------------------
 
 watch_changes()
