@@ -62,6 +62,19 @@ static void take_task(struct pawl_cli *cli, struct pawl_task_new *task)
     }
 }
 
+/* That it will never become ready by itself is better known now than found out. What cannot be read is not told. */
+static void warn_of_dependencies(struct pawl_cli *cli, struct pawl_str id)
+{
+    struct pawl_error err = {0};
+    struct pawl_task task;
+    struct pawl_str why;
+    if (pawl_task_get(cli->pawl, id, false, cli->scratch, &task, &err) != PAWL_OK) return;
+    if (task.blocked_by.len == 0 && task.state != PAWL_TASK_CANCELLED) return;
+    if (pawl_task_why(cli->pawl, id, cli->scratch, &why, &err) != PAWL_OK) return;
+    why = pawl_text_clean(cli->scratch, why);
+    (void)fprintf(stderr, "pawl: the task was added, but %.*s\n", PAWL_STR_ARG(why));
+}
+
 int pawl_cli_task_add(struct pawl_cli *cli)
 {
     if (pawl_given(cli, "jsonl")) return pawl_task_add_lines(cli);
@@ -72,6 +85,7 @@ int pawl_cli_task_add(struct pawl_cli *cli)
     if (code == PAWL_OK) code = pawl_task_add(cli->pawl, &task, cli->keep, &added, &cli->err);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     pawl_show_added(cli, &added, cli->keep);
+    if (task.depends_on_count > 0) warn_of_dependencies(cli, added.id);
     cli->continuing = added.continuing;
     pawl_cli_tell_continuing(cli);
     return 0;

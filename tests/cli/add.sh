@@ -10,6 +10,19 @@ options()
     has queue '"mail"'; has goal '"Send it"'; has title '"T"'; has priority 7; has max_retries 5
     has timeout_ms 90000; has correlation_id '"corr"'; has key '"key1"'; shows '"input":\[1\]' '"who":"me"'
 }
+warns_of_dependencies()
+{
+    add --id gone
+    run task cancel gone; exits 0
+    run task add --id waits --depends-on gone -o name; exits 0; prints waits
+    says '^pawl: the task was added, but it depends on task gone, which is CANCELLED and can no longer complete by itself$'
+    run task add --id goes --depends-on gone --dependency-policy cancel -o name; exits 0
+    says '^pawl: the task was added, but it was cancelled at '
+    add --id fine
+    run task add --depends-on fine; exits 0; ! [ -s "$folder/err" ]
+}
+test_that "adding a task that waits for a cancelled one is told of" warns_of_dependencies
+
 test_that "each option of add ends up in the task" options
 
 priorities()
