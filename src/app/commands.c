@@ -358,7 +358,7 @@ static const struct pawl_cli_option worker_run_options[] = {
     {.name = "timeout", .value = "T", .help = "for one attempt; else the task's, else none"},
     {.name = "once", .help = "one task, then end; waits for one when there is none"},
     {.name = "until-empty",
-     .help = "end when no task is ready; those that wait for their time are left"},
+     .help = "end when no task is ready; those that are deferred or recovering are left, and counted at the end"},
     {.name = "retain",
      .value = "AGE",
      .help = "remove tasks that ended so long ago, of all queues, as `pawl gc` does; else none"},
@@ -494,7 +494,8 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "Queue dead letters again", redrive_options,
      "By their ids, or by a filter: --queue, --error, --before, --max, or --all. A task named by "
      "its id that is neither DEAD_LETTER nor FAILED is refused."},
-    {"dead", "discard", pawl_cli_dead_discard, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+    {"dead", "discard", pawl_cli_dead_discard, "ID…", 1, -1,
+     PAWL_IS_LIST | PAWL_TAKES_CHANGE | PAWL_TAKES_AWAY,
      "Cancel dead letters", NULL,
      "A task that is neither DEAD_LETTER nor FAILED is refused.\n" MANY_NOTES},
 
@@ -587,7 +588,7 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "SIGTERM or SIGINT ends it in order: nothing new is taken, who waits is answered, what is under way is finished. A "
      "second signal ends it at once. Either way what was answered is on disk. systemd is told when it is ready "
      "(NOTIFY_SOCKET)."},
-    {NULL, "gc", pawl_cli_gc, "", 0, 0, PAWL_TAKES_KEEP, "Remove what has ended long ago", gc_options,
+    {NULL, "gc", pawl_cli_gc, "", 0, 0, PAWL_TAKES_KEEP | PAWL_TAKES_AWAY, "Remove what has ended long ago", gc_options,
      "A task that has ended goes with its input, result, history, logs and checkpoints. Its id and idempotency key "
      "stay in use for 90 days more, and who depends on it learns how it ended; every other command says that it "
      "was removed. What others wait for stays, and so does what a consumer of events has not passed. It goes "
@@ -608,7 +609,7 @@ const struct pawl_cli_command pawl_cli_commands[] = {
     {NULL, "backup", pawl_cli_backup, "DEST", 1, 1, 0, "Copy the store into another file", backup_options,
      "The copy is the store as of one instant, while others go on using it; nobody waits. It is checked, and on "
      "disk, before it gets its name, and it is a store itself. A store on PostgreSQL is backed up by pg_dump."},
-    {NULL, "restore", pawl_cli_restore, "[FILE]", 0, 1, 0,
+    {NULL, "restore", pawl_cli_restore, "[FILE]", 0, 1, PAWL_TAKES_AWAY,
      "Put a backup in the place of the store", restore_options,
      "What is in the store is lost, and all leases are: epochs, positions of events and keys are raised by "
      "2^20, so that nothing that was handed out after the backup comes again. It is refused while anything uses "

@@ -125,6 +125,80 @@ static void take_options(struct pawl_cli *cli, struct pawl_worker_options *optio
     options->environment = make_environment(cli);
 }
 
+/* ---- What is left at the end -------------------------------------------------------------------
+ */
+
+enum {
+    /* Of each queue: an end is not to wait for a count. */
+    LEFT_PAGES_MAX = 10,
+};
+
+struct left {
+    int64_t deferred;
+    int64_t first_at_ms; /* of them */
+    int64_t recovering;
+    bool is_more; /* than was looked at */
+};
+
+static enum pawl_code count_left(struct pawl_cli *cli, struct pawl_str queue, struct left *left)
+{
+    struct pawl_list ask = PAWL_LIST_INIT;
+    ask.queue = queue;
+    ask.states = UINT32_C(1) << PAWL_TASK_QUEUED | UINT32_C(1) << PAWL_TASK_RECOVERY_PENDING;
+    ask.limit = PAWL_BATCH_MAX;
+    for (int32_t i = 0; i < LEFT_PAGES_MAX; i++) {
+        struct pawl_page page;
+        enum pawl_code code = pawl_task_list(cli->pawl, &ask, cli->scratch, &page, &cli->err);
+        if (code != PAWL_OK) return code;
+        for (size_t at = 0; at < page.count; at++) {
+            const struct pawl_task *task = &page.tasks[at];
+            int64_t at_ms = task->next_retry_at_ms;
+            if (task->state == PAWL_TASK_RECOVERY_PENDING) {
+                left->recovering++;
+            } else if (at_ms != 0 && task->open_dependencies == 0) {
+                left->deferred++;
+                if (left->first_at_ms == 0 || at_ms < left->first_at_ms) left->first_at_ms = at_ms;
+            }
+        }
+        if (page.cursor.len == 0) return PAWL_OK;
+        ask.cursor = page.cursor;
+    }
+    left->is_more = true;
+    return PAWL_OK;
+}
+
+/* An end that is no end of the work is told, --quiet or not. */
+static enum pawl_code tell_left(struct pawl_cli *cli, const struct pawl_worker_options *options)
+{
+    struct left left = {0};
+    pawl_arena_reset(cli->scratch);
+    for (size_t i = 0; i < options->pool_count; i++) {
+        const struct pawl_worker_pool *pool = &options->pools[i];
+        enum pawl_code code = PAWL_OK;
+        if (pool->queue_count == 0) code = count_left(cli, PAWL_STR("default"), &left);
+        for (size_t at = 0; at < pool->queue_count && code == PAWL_OK; at++) {
+            code = count_left(cli, pool->queues[at], &left);
+        }
+        if (code != PAWL_OK) return code;
+    }
+    if (left.deferred == 0 && left.recovering == 0) return PAWL_OK;
+    char first[PAWL_INSTANT_TEXT_BYTES_MAX + 1];
+    pawl_instant_format(left.first_at_ms, first);
+    pawl_board_begin(options->board); /* the engine logs still */
+    (void)fprintf(stderr, "pawl: %s", left.is_more ? "at least " : "");
+    if (left.deferred > 0) {
+        (void)fprintf(stderr, "%" PRId64 " deferred until %s%s", left.deferred, first,
+                      left.deferred > 1 ? " and later" : "");
+    }
+    if (left.recovering > 0) {
+        (void)fprintf(stderr, "%s%" PRId64 " recovering", left.deferred > 0 ? ", " : "",
+                      left.recovering);
+    }
+    (void)fprintf(stderr, ": run a worker without --until-empty, which waits for what is left\n");
+    pawl_board_end(options->board);
+    return PAWL_OK;
+}
+
 int pawl_cli_worker_run(struct pawl_cli *cli)
 {
     struct sink sink = {.log = {.write = write_log, .self = &sink}};
@@ -177,6 +251,7 @@ int pawl_cli_worker_run(struct pawl_cli *cli)
         options.store = cli->store;
         code = pawl_worker_run(&options, &cli->err);
     }
+    if (code == PAWL_OK && options.is_until_empty) code = tell_left(cli, &options);
     /* The engine logs until it is closed. */
     pawl_close(cli->pawl);
     cli->pawl = NULL;

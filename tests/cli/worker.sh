@@ -652,6 +652,21 @@ killed_worker()
 }
 test_that "when the worker is killed its command gets SIGTERM, and another worker gets the task" killed_worker
 
+tells_left()
+{
+    run worker run --until-empty -- true; exits 0; ! grep -q '^pawl:' "$folder/err"
+    add --id other --queue other --delay 1h
+    run worker run --until-empty -- true; exits 0; ! grep -q '^pawl:' "$folder/err"
+    add --id later --delay 2h
+    add --id retried --retry-delay 1h
+    add --id waits --depends-on later
+    work --quiet -- false
+    says "^pawl: 2 deferred until $(date -u +%Y)-[^ ]*Z and later: run a worker without --until-empty, which waits for what is left\$"
+    work --quiet other none -- true
+    says '^pawl: 1 deferred until [^ ]*Z: run a worker without --until-empty'
+}
+test_that "--until-empty tells what it leaves of its queues, and of no other" tells_left
+
 quiet()
 {
     add --id q
