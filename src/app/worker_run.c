@@ -148,7 +148,7 @@ static enum pawl_code count_left(struct pawl_cli *cli, struct pawl_str queue, st
     ask.limit = PAWL_BATCH_MAX;
     for (int32_t i = 0; i < LEFT_PAGES_MAX; i++) {
         struct pawl_page page;
-        enum pawl_code code = pawl_task_list(cli->pawl, &ask, cli->scratch, &page, &cli->err);
+        enum pawl_code code = pawl_task_list(cli->pawl, &ask, cli->scratch, &page, NULL);
         if (code != PAWL_OK) return code;
         for (size_t at = 0; at < page.count; at++) {
             const struct pawl_task *task = &page.tasks[at];
@@ -167,8 +167,9 @@ static enum pawl_code count_left(struct pawl_cli *cli, struct pawl_str queue, st
     return PAWL_OK;
 }
 
-/* An end that is no end of the work is told, --quiet or not. */
-static enum pawl_code tell_left(struct pawl_cli *cli, const struct pawl_worker_options *options)
+/* An end that is no end of the work is told, --quiet or not; if the store cannot be read now, nothing is,
+ * and the work is done all the same. */
+static void tell_left(struct pawl_cli *cli, const struct pawl_worker_options *options)
 {
     struct left left = {0};
     pawl_arena_reset(cli->scratch);
@@ -179,9 +180,9 @@ static enum pawl_code tell_left(struct pawl_cli *cli, const struct pawl_worker_o
         for (size_t at = 0; at < pool->queue_count && code == PAWL_OK; at++) {
             code = count_left(cli, pool->queues[at], &left);
         }
-        if (code != PAWL_OK) return code;
+        if (code != PAWL_OK) return;
     }
-    if (left.deferred == 0 && left.recovering == 0) return PAWL_OK;
+    if (left.deferred == 0 && left.recovering == 0) return;
     char first[PAWL_INSTANT_TEXT_BYTES_MAX + 1];
     pawl_instant_format(left.first_at_ms, first);
     pawl_board_begin(options->board); /* the engine logs still */
@@ -196,7 +197,6 @@ static enum pawl_code tell_left(struct pawl_cli *cli, const struct pawl_worker_o
     }
     (void)fprintf(stderr, ": run a worker without --until-empty, which waits for what is left\n");
     pawl_board_end(options->board);
-    return PAWL_OK;
 }
 
 int pawl_cli_worker_run(struct pawl_cli *cli)
@@ -251,7 +251,7 @@ int pawl_cli_worker_run(struct pawl_cli *cli)
         options.store = cli->store;
         code = pawl_worker_run(&options, &cli->err);
     }
-    if (code == PAWL_OK && options.is_until_empty) code = tell_left(cli, &options);
+    if (code == PAWL_OK && options.is_until_empty) tell_left(cli, &options);
     /* The engine logs until it is closed. */
     pawl_close(cli->pawl);
     cli->pawl = NULL;
