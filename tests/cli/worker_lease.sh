@@ -82,6 +82,7 @@ worker_killed()
     run task resolve k --outcome QUEUED; refuses 4 LEASE_ACTIVE 'force this'
     run task get k; shows '"recovery_note":"its work goes on: worker ' '"recovery_look_at_ms":[0-9]{13},'
     run task get k -o table; shows '^recovery +its work goes on: worker ' '^looked again +[0-9]'
+    work --quiet -- true; says '^pawl: 1 recovering: run a worker without --until-empty'
     run doctor; exits 1; shows '"level":"warning","what":"recovery","finding":"task k: its work goes on: worker '
     echo now >&5
     ended 0
