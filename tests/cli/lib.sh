@@ -182,10 +182,22 @@ make_store()
     export PAWL_DB=$folder/pawl.db
     near_db=./pawl.db
     [ "${PAWL_CLI_STORE:-}" = postgres ] || return 0
-    local schema=cli_$$_${folder##*/}
+    schema=cli_$$_${folder##*/}
     psql -qX "$PAWL_TEST_POSTGRES" -c "CREATE SCHEMA $schema" || exit 1
     PAWL_DB="$PAWL_TEST_POSTGRES&options=-csearch_path%3D$schema"
     near_db=$PAWL_DB
+}
+
+# Stops a process, but not within a step on PostgreSQL: the lock it holds then keeps everybody waiting, which is
+# another case's business.
+freeze() # PID
+{
+    kill -STOP "$1"
+    [ "${PAWL_CLI_STORE:-}" = postgres ] || return 0
+    until psql -qX "$PAWL_TEST_POSTGRES" -c "SELECT 1 FROM $schema.head FOR UPDATE NOWAIT" >/dev/null 2>&1; do
+        kill -CONT "$1"
+        kill -STOP "$1"
+    done
 }
 
 one_case() # FOLDER FUNCTION

@@ -517,7 +517,7 @@ ends_before_it_hears()
     "$PAWL_BIN" worker run --once --lease 1m -- sh -c 'echo $$ >pid; echo ready >'"$folder/up"'; read -r x <'"$folder/go"'; echo ok' 2>said &
     worker=$!
     hear ready
-    kill -STOP "$worker"
+    freeze "$worker"
     run task cancel e; exits 0
     echo >go
     until grep -q '^State:.Z' "/proc/$(cat pid)/status"; do :; done

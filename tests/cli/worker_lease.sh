@@ -122,7 +122,7 @@ frozen()
         while :; do sleep 0.02; done'
     hear ready; hear ready
     local first=$worker told_us
-    kill -STOP "$first"
+    freeze "$first"
     add --id three-leases --queue other --delay 6s
     start_worker 2 other -- true # does what comes due
     local other=$worker
