@@ -104,6 +104,8 @@ enum {
     PAWL_WORKFLOW_FAILED_BYTES_MAX = 256 * 1024,
     /* Failure workflows that fail, and have one themselves: more in a row are a mistake that goes round. */
     PAWL_FAILURE_DEPTH_MAX = 8,
+    /* A task whose workflow cannot be read is looked at again so much later: somebody may have mended it. */
+    PAWL_UNREADABLE_AGAIN_MS = 60 * 1000,
     /* Records removed by one step: each goes with its task, payloads and events. */
     PAWL_RECORDS_REMOVED_AT_ONCE = 50,
 

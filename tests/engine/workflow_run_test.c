@@ -489,4 +489,17 @@ TEST_EACH_STORE(
     wf_check(lab);
 }
 
+TEST_EACH_STORE("a workflow whose definition cannot be read is left alone by timers, and told of to who asks")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, TASK("t1", "'responseTimeoutSeconds':20"), NULL, NULL);
+    struct pawl_str task = wf_poll(lab, "t1");
+    (void)lab_sql(lab, "UPDATE snapshot SET body = '{}'");
+    lab_pass(lab, 21 * SECOND_MS);
+    struct pawl_updated updated;
+    struct pawl_update ask = {.status = PAWL_UPDATE_COMPLETED, .worker_id = PAWL_STR("w")};
+    CHECK_REFUSED(PAWL_CORRUPT, pawl_task_update(lab->pawl, task, &ask, lab->keep, &updated, &lab->err));
+    CHECK_REFUSED(PAWL_CORRUPT, wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_PAUSE)));
+}
+
 TEST_MAIN()

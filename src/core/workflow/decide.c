@@ -32,6 +32,9 @@ enum pawl_code pawl_decision_open(struct pawl_step *step, struct pawl_command *c
     out->entry = pawl_set_look(&step->set, PAWL_LOOK_WORKFLOW, workflow, none, 0, 0);
     if (out->entry == NULL || !out->entry->is_loaded) return PAWL_BUSY;
     out->workflow = out->entry->row;
+    if (out->workflow == NULL && out->entry->is_bad) {
+        return pawl_error_set(&command->err, PAWL_CORRUPT, "the workflow's row cannot be read");
+    }
     if (out->workflow == NULL)
         return pawl_error_set(&command->err, PAWL_NOT_FOUND, "no such workflow");
     struct pawl_entry *snapshot =
