@@ -817,7 +817,7 @@ struct pawl_task {
     int64_t finished_at_ms;
     enum pawl_control control;
     struct pawl_str control_reason;
-    int64_t control_deadline_at_ms;
+    int64_t control_deadline_at_ms; /* when it is to be answered; of a pause it stays when it has passed */
     int32_t open_dependencies;
     struct pawl_str blocked_by; /* a dependency that can no longer complete by itself */
     const struct pawl_str *depends_on; /* only if asked for */

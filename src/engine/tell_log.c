@@ -15,7 +15,8 @@ enum { NAME_BYTES_MAX = 31 };
 static enum pawl_log_level level_of(enum pawl_event_type type)
 {
     bool is_bad = type == PAWL_EVENT_FENCED || type == PAWL_EVENT_DEAD_LETTERED ||
-                  type == PAWL_EVENT_BLOCKED || type == PAWL_EVENT_RECOVERY_NOTED;
+                  type == PAWL_EVENT_BLOCKED || type == PAWL_EVENT_RECOVERY_NOTED ||
+                  type == PAWL_EVENT_UNANSWERED;
     return is_bad ? PAWL_LOG_WARN : PAWL_LOG_DEBUG;
 }
 

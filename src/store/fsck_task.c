@@ -118,8 +118,9 @@ struct pawl_fsck_task pawl_fsck_task_wants(const struct pawl_fsck_task *is, bool
     }
     int64_t due_at_ms = 0;
     if (runs) {
+        bool is_told_of = is->control_deadline_at_ms <= is->updated_at_ms;
         due_at_ms = earliest(earliest(is->lease_end_at_ms, is->attempt_end_at_ms),
-                             is->control_deadline_at_ms);
+                             is_told_of ? 0 : is->control_deadline_at_ms);
     } else if (is_offered && !want.has_rank) {
         due_at_ms = is->ready_at_ms;
     } else if (recovers && is->lease_kind == PAWL_LEASE_SUPERVISED && is->due_at_ms == 0) {

@@ -139,11 +139,19 @@ static enum pawl_code why_running(struct pawl_reader *reader, const struct pawl_
                                  instant(first.at_ms).text, first.then);
         return PAWL_OK;
     }
+    bool is_overdue = false; /* a pause: a cancel would have ended the hold */
+    code = has_passed(reader, task->control_deadline_at_ms, &is_overdue, err);
+    if (code != PAWL_OK) return code;
+    struct pawl_str request = pawl_str_of(requests[task->control]);
+    if (is_overdue) {
+        request = pawl_arena_format(keep, ", and was asked to pause until %s, which it has not answered",
+                                    instant(task->control_deadline_at_ms).text);
+    }
     struct instant_text end = instant(task->lease_end_at_ms);
     *out = pawl_arena_format(
-        keep, "worker %.*s is at attempt %" PRId32 " of %" PRId32 ", under a lease until %s%s",
+        keep, "worker %.*s is at attempt %" PRId32 " of %" PRId32 ", under a lease until %s%.*s",
         PAWL_STR_ARG(about->owner), task->retries + 1, task->retry.max_retries + 1, end.text,
-        requests[task->control]);
+        PAWL_STR_ARG(request));
     return PAWL_OK;
 }
 

@@ -171,6 +171,9 @@ static struct pawl_str detail(const struct pawl_event_row *row,
         return pawl_arena_format(keep, "%.*s asked to %s%.*s", PAWL_STR_ARG(actor),
                                  row->cause == PAWL_CAUSE_CANCEL ? "cancel" : "pause",
                                  PAWL_STR_ARG(because(row->note, keep)));
+    case PAWL_EVENT_UNANSWERED:
+        return pawl_arena_format(keep, "its holder has not answered in time, asked to pause%.*s",
+                                 PAWL_STR_ARG(because(row->note, keep)));
     case PAWL_EVENT_BLOCKED:
         return pawl_arena_format(keep,
                                  "blocked by task %.*s, which can no longer complete by itself",

@@ -478,8 +478,42 @@ TEST("at its deadline a cancel is forced, a pause is not")
     CHECK_EQ(PAWL_TASK_RUNNING, row->state);
     CHECK_EQ(3, row->epoch);
     CHECK_EQ(PAWL_CONTROL_PAUSE, row->control);
+    CHECK_EQ(before.control_deadline_at_ms, row->control_deadline_at_ms); /* to be seen as overdue */
     CHECK_EQ(row->lease_end_at_ms, row->due_at_ms);
+    CHECK_EQ(1, desk_event_count(&desk));
+    CHECK_EQ(PAWL_EVENT_UNANSWERED, desk_event(&desk, 0));
+    CHECK_EQ(before.version + 1, row->version);
+
+    desk_close(&desk);
+
+    /* told once: a later look at the lease says nothing more of it */
+    desk_open(&desk);
+    before.updated_at_ms = before.control_deadline_at_ms;
+    row = desk_put(&desk, &before);
+    desk.step.now_ms = before.due_at_ms;
+    desk_run_due(&desk, DESK_TASK);
     CHECK_EQ(0, desk_event_count(&desk));
+    CHECK_EQ(before.version, row->version);
+    CHECK_EQ(row->lease_end_at_ms, row->due_at_ms);
+    desk_close(&desk);
+}
+
+TEST("a pause whose deadline is the end of the lease is told of once, and then the lease ends")
+{
+    struct desk desk;
+    desk_open(&desk);
+    struct pawl_task_row before = desk_row(PAWL_TASK_RUNNING);
+    before.control = PAWL_CONTROL_PAUSE;
+    before.control_deadline_at_ms = before.lease_end_at_ms;
+    const struct pawl_task_row *row = desk_put(&desk, &before);
+    desk.step.now_ms = before.lease_end_at_ms;
+    desk_run_due(&desk, DESK_TASK);
+    CHECK_EQ(PAWL_TASK_PAUSED, row->state);
+    CHECK_EQ(3, desk_event_count(&desk));
+    CHECK_EQ(PAWL_EVENT_UNANSWERED, desk_event(&desk, 2));
+    CHECK_EQ(PAWL_EVENT_FENCED, desk_event(&desk, 1));
+    CHECK_EQ(PAWL_EVENT_PAUSED, desk_event(&desk, 0));
+    CHECK_EQ(before.version + 3, row->version);
     desk_close(&desk);
 }
 

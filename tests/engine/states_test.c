@@ -516,7 +516,7 @@ TEST_EACH_STORE("D-25 an operator's pause and cancel reach the holder with its n
     }
 }
 
-TEST_EACH_STORE("D-25 an unanswered cancel is forced at its deadline, an unanswered pause is not")
+TEST_EACH_STORE("D-25 an unanswered cancel is forced at its deadline, an unanswered pause is told and waits on")
 {
     lab_open(lab);
     struct pawl_str paused = task_in(lab, PAWL_TASK_RUNNING);
@@ -535,7 +535,20 @@ TEST_EACH_STORE("D-25 an unanswered cancel is forced at its deadline, an unanswe
     }
     lab_pass(lab, 3000);
     CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, paused).state);
-    CHECK_EQ(PAWL_CONTROL_PAUSE, lab_get(lab, paused).control);
+    struct pawl_task waits = lab_get(lab, paused);
+    CHECK_EQ(PAWL_CONTROL_PAUSE, waits.control);
+    CHECK(waits.control_deadline_at_ms != 0); /* it is seen to be overdue */
+    CHECK(waits.control_deadline_at_ms <= waits.updated_at_ms);
+    struct pawl_event told = lab_last(lab, paused);
+    CHECK_STR("task_control_unanswered", told.type);
+    CHECK_STR("control_unanswered", told.action);
+    CHECK_STR("pause", told.cause);
+    CHECK(!told.success);
+    CHECK_EQ(waits.version, told.version);
+    struct pawl_str why;
+    check_ok(lab, pawl_task_why(lab->pawl, paused, lab->keep, &why, &lab->err));
+    CHECK(pawl_str_has(why, PAWL_STR("was asked to pause until ")));
+    CHECK(pawl_str_has(why, PAWL_STR("has not answered")));
     CHECK_EQ(PAWL_TASK_CANCELLED, lab_get(lab, cancelled).state);
     CHECK_EQ(2, lab_get(lab, cancelled).epoch);
     CHECK_STR("late", lab_last(lab, cancelled).detail);

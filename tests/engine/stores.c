@@ -238,8 +238,9 @@ void lab_elapse(struct lab *lab, int64_t ms)
                        ", started_at_ms = started_at_ms - %" PRId64
                        ", finished_at_ms = finished_at_ms - %" PRId64
                        ", progress_event_at_ms = progress_event_at_ms - %" PRId64
-                       ", control_deadline_at_ms = control_deadline_at_ms - %" PRId64,
-                       ms, ms, ms, ms, ms, ms, ms, ms);
+                       ", control_deadline_at_ms = control_deadline_at_ms - %" PRId64
+                       ", updated_at_ms = updated_at_ms - %" PRId64,
+                       ms, ms, ms, ms, ms, ms, ms, ms, ms);
         (void)postgres_sql(lab, sql);
         (void)snprintf(sql, sizeof sql,
                        "UPDATE record SET first_scheduled_at_ms = first_scheduled_at_ms - %" PRId64

@@ -570,7 +570,21 @@ static const char *requested(struct judging *j)
     const char *fault = by_operator(j, is_pause ? KIND(PAUSE) : KIND(CANCEL));
     j->model->control = is_pause ? PAWL_CONTROL_PAUSE : PAWL_CONTROL_CANCEL;
     j->model->control_deadline_at_ms = j->event->at_ms + j->model->lease_ms;
+    j->model->is_overdue = false;
     return fault;
+}
+
+static const char *unanswered(struct judging *j)
+{
+    struct model *model = j->model;
+    model->is_by_engine = true;
+    if (!is_from(j, STATE(RUNNING)) || model->control != PAWL_CONTROL_PAUSE) {
+        return "nobody had asked it to pause";
+    }
+    if (!has_come(model->control_deadline_at_ms, j)) return "overdue before the deadline";
+    if (model->is_overdue) return "an unanswered pause was told twice";
+    model->is_overdue = true;
+    return NULL;
 }
 
 static const char *blocked(struct judging *j)
@@ -663,6 +677,9 @@ static const char *judge_type(struct judging *j, int64_t *to)
     case PAWL_EVENT_CONTROL_REQUESTED:
         *to = PAWL_TASK_RUNNING;
         return requested(j);
+    case PAWL_EVENT_UNANSWERED:
+        *to = PAWL_TASK_RUNNING;
+        return unanswered(j);
     case PAWL_EVENT_BLOCKED:
         *to = j->model->state;
         return blocked(j);
@@ -683,6 +700,17 @@ static const char *judge_type(struct judging *j, int64_t *to)
     return "an event of no type";
 }
 
+/* What raises a version beside the events of its task: notes of its worker, what becomes of those it waits
+ * for, and the calendar. */
+static bool may_be_touched(const struct judging *j)
+{
+    unsigned notes = KIND(PROGRESS) | KIND(CHECKPOINT);
+    int task = (int)(j->model - j->sim->models);
+    if ((j->model->kinds & notes) != 0 || task >= j->sim->before->task_count) return true;
+    const int64_t *was = j->sim->before->tasks[task].at;
+    return was[LOOK_open_dependencies] > 0 || was[LOOK_run_at_ms] != 0;
+}
+
 static const char *judge_numbers(const struct judging *j, int64_t to)
 {
     const struct look_event *event = j->event;
@@ -694,6 +722,9 @@ static const char *judge_numbers(const struct judging *j, int64_t to)
                                            : "its epoch did not grow as it must";
     }
     if (event->version <= model->version) return "its version did not grow";
+    if (event->version != model->version + 1 && !may_be_touched(j)) {
+        return "its version grew by more than one for one event";
+    }
     if (event->retries != (j->retries == RETRIES_RESET ? 0 : model->retries + j->retries)) {
         return "retries were not counted right";
     }
@@ -723,6 +754,7 @@ static void take(const struct judging *j)
     model->owner = (struct pawl_str){0};
     model->control = PAWL_CONTROL_NONE;
     model->control_deadline_at_ms = 0;
+    model->is_overdue = false;
 }
 
 static void tell_event(struct sim *sim, const struct model *model, const struct look_event *event)

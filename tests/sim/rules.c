@@ -117,7 +117,9 @@ static int64_t awaited_at(const struct rows *r)
 {
     if (is(r, PAWL_TASK_RUNNING)) {
         int64_t at = of(r, LOOK_lease_end_at_ms);
-        int64_t others[] = {of(r, LOOK_attempt_end_at_ms), of(r, LOOK_control_deadline_at_ms)};
+        int64_t deadline = of(r, LOOK_control_deadline_at_ms);
+        bool is_told_of = of(r, LOOK_updated_at_ms) >= deadline;
+        int64_t others[] = {of(r, LOOK_attempt_end_at_ms), is_told_of ? 0 : deadline};
         for (int i = 0; i < 2; i++) {
             if (others[i] != 0 && others[i] < at) at = others[i];
         }

@@ -287,6 +287,7 @@ struct model {
     int events;
     bool is_by_engine; /* due, a dependency, a redrive did something */
     bool was_blocked;  /* and may not be so any more */
+    bool is_overdue;   /* its holder has not answered in time that it was asked to pause */
     unsigned kinds;    /* bit 1 << kind of calls that may have changed it */
     int calls;         /* and how many */
     unsigned states;   /* bit 1 << state that it had */

@@ -580,6 +580,8 @@ TEST("the detail of each event is a line for people")
         {{.type = PAWL_EVENT_CONTROL_REQUESTED, .cause = PAWL_CAUSE_CANCEL,
           .actor = PAWL_STR_INIT("ann"), .note = PAWL_STR_INIT("old")},
          "control_requested", true, "ann asked to cancel: old"},
+        {{.type = PAWL_EVENT_UNANSWERED, .cause = PAWL_CAUSE_PAUSE, .note = PAWL_STR_INIT("old")},
+         "control_unanswered", false, "its holder has not answered in time, asked to pause: old"},
         {{.type = PAWL_EVENT_BLOCKED, .note = PAWL_STR_INIT("t-1")}, "dependency_failed", false,
          "blocked by task t-1, which can no longer complete by itself"},
         {{.type = PAWL_EVENT_RESOLVED_QUEUED, .state = PAWL_TASK_QUEUED, .note = PAWL_STR_INIT("again")},
@@ -1665,7 +1667,7 @@ STORE_TEST("why says of what has come due that it waits for somebody who runs ti
               "that runs timers, opens the store");
     check_why(&desk, "t-108",
               "worker w-1 is at attempt 1 of 4, under a lease until 2100-01-01T00:00:00.000Z, and "
-              "has been asked to pause");
+              "was asked to pause until 2020-01-01T00:00:00.000Z, which it has not answered");
     check_why(&desk, "t-109",
               "worker w-1 was at attempt 1 of 4, and has been asked to cancel; the deadline for "
               "that was 2019-12-31T23:59:59.999Z; it is cancelled when a worker, or another "

@@ -28,16 +28,18 @@ static void end_attempt(struct pawl_step *step, struct pawl_entry *entry)
     pawl_task_charge_timeout(step, entry, owner);
 }
 
-/* Pausing is never forced: the request stays, its deadline goes. */
+/* Pausing is never forced: that it was not answered in time is told, once, and the request stays. */
 static void end_request(struct pawl_step *step, struct pawl_entry *entry)
 {
     const struct pawl_task_row *before = entry->row;
     struct pawl_str reason = pawl_payload_look(step, before, PAWL_PAYLOAD_CONTROL_REASON);
     if (step->set.is_short) return;
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
-    task->control_deadline_at_ms = 0;
     pawl_task_touch(step, task);
-    if (task->control != PAWL_CONTROL_CANCEL) return;
+    if (task->control != PAWL_CONTROL_CANCEL) {
+        pawl_event_add(step, task, PAWL_EVENT_UNANSWERED, PAWL_CAUSE_PAUSE, none, reason);
+        return;
+    }
     pawl_task_move(task, PAWL_TASK_CANCELLED, PAWL_BY_ENGINE);
     pawl_task_raise_epoch(task);
     pawl_lease_clear(step, task);
@@ -55,7 +57,7 @@ static void look_at_lease(struct pawl_step *step, struct pawl_entry *entry)
     const struct pawl_task_row *task = entry->row;
     int64_t due = pawl_lease_due(task);
     if (due > step->now_ms) return;
-    if (task->control_deadline_at_ms == due) {
+    if (pawl_request_due(task) == due) {
         end_request(step, entry);
     } else if (task->attempt_end_at_ms == due) {
         end_attempt(step, entry);

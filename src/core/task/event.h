@@ -31,7 +31,8 @@
     X(RESOLVED_CANCELLED,20, "task_cancelled",         "recovery_resolved",  true)  \
     X(RECOVERY_NOTED,    21, "task_updated",           "recovery_pending",   false) \
     X(IMPORTED,          22, "task_created",           "imported",           true)  \
-    X(ATTEMPT_FAILED,    23, "task_failed",            "failed",             false)
+    X(ATTEMPT_FAILED,    23, "task_failed",            "failed",             false)  \
+    X(UNANSWERED,        24, "task_control_unanswered", "control_unanswered", false)
 
 enum pawl_event_type {
     PAWL_EVENT_NONE = 0,

@@ -239,14 +239,24 @@ int64_t pawl_lease_end(const struct pawl_step *step, const struct pawl_task_row 
     return is_cut ? task->attempt_end_at_ms : end;
 }
 
+int64_t pawl_request_due(const struct pawl_task_row *task)
+{
+    /* whatever touches a row has run first what was due of it: a deadline that is not later was told of */
+    return task->updated_at_ms < task->control_deadline_at_ms ? task->control_deadline_at_ms : 0;
+}
+
 int64_t pawl_lease_due(const struct pawl_task_row *task)
 {
     int64_t due = task->lease_end_at_ms;
     if (task->attempt_end_at_ms != 0 && task->attempt_end_at_ms < due) due = task->attempt_end_at_ms;
-    if (task->control_deadline_at_ms != 0 && task->control_deadline_at_ms < due) {
-        due = task->control_deadline_at_ms;
-    }
-    return due;
+    int64_t deadline = pawl_request_due(task);
+    return deadline != 0 && deadline < due ? deadline : due;
+}
+
+void pawl_task_complete_progress(struct pawl_task_row *task)
+{
+    task->progress = 100.0;
+    task->progress_epoch = task->epoch;
 }
 
 void pawl_task_withdraw(struct pawl_task_row *task)

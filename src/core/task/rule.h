@@ -119,12 +119,16 @@ void pawl_lease_fence(struct pawl_step *step, struct pawl_entry *entry, enum paw
 /* A RECOVERY_PENDING task is due for a look. May be short. */
 void pawl_recovery_look(struct pawl_step *step, struct pawl_entry *entry);
 
+/* When a request to the holder of a RUNNING task is overdue; 0 = there is none, or it was told to be. */
+int64_t pawl_request_due(const struct pawl_task_row *task);
 /* When the engine has to look at a RUNNING task again. */
 int64_t pawl_lease_due(const struct pawl_task_row *task);
 
 /* A QUEUED task is offered: ranked if nothing of its own stands against it, else armed for the end of its
- * deferral, or left to its dependencies. */
+ * deferral, or left to its dependencies. The caller touches it. */
 void pawl_task_offer(struct pawl_step *step, struct pawl_task_row *task);
+/* It is COMPLETED: all of it is done, and this claim has done it. */
+void pawl_task_complete_progress(struct pawl_task_row *task);
 /* Nobody is to be offered it, and nothing is due of it. */
 void pawl_task_withdraw(struct pawl_task_row *task);
 
