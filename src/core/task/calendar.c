@@ -16,13 +16,13 @@ void pawl_calendar_rearm(struct pawl_step *step)
     (void)pawl_continuation_add(step, &(struct pawl_continuation_row){.kind = PAWL_CONTINUE_CALENDAR});
 }
 
-void pawl_calendar_refresh(struct pawl_step *step, struct pawl_task_row *task)
+bool pawl_calendar_refresh(struct pawl_step *step, struct pawl_task_row *task)
 {
-    if (task->run_at_ms == 0) return;
+    if (task->run_at_ms == 0) return false;
     int64_t at_ms = pawl_calendar_at_ms(step, task->run_at_ms);
-    if (at_ms == task->ready_at_ms) return;
+    if (at_ms == task->ready_at_ms) return false;
     task->ready_at_ms = at_ms;
-    pawl_task_touch(step, task);
+    return true;
 }
 
 /* A task that has been offered stays so: its time had come. */
@@ -33,7 +33,7 @@ static void rearm_one(struct pawl_step *step, struct pawl_entry *entry)
                     before->ready_at_ms == pawl_calendar_at_ms(step, before->run_at_ms);
     if (is_armed) return;
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
-    pawl_calendar_refresh(step, task);
+    if (pawl_calendar_refresh(step, task)) pawl_task_touch(step, task);
     if (task->state == PAWL_TASK_QUEUED) pawl_task_offer(step, task);
 }
 

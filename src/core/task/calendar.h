@@ -9,8 +9,9 @@
 int64_t pawl_calendar_at_ms(const struct pawl_step *step, int64_t run_at_ms);
 
 /* Arms a row anew, if it waits for the calendar: whoever gives it out does so first, for the clocks may have stepped
- * (the store's too, after a reboot) and the continuation not come to it yet. */
-void pawl_calendar_refresh(struct pawl_step *step, struct pawl_task_row *task);
+ * (the store's too, after a reboot) and the continuation not come to it yet. Returns whether that changed it, and leaves
+ * it to the caller to touch it. */
+bool pawl_calendar_refresh(struct pawl_step *step, struct pawl_task_row *task);
 
 /* The wall clock has stepped: a continuation arms all that waits for the calendar anew. */
 void pawl_calendar_rearm(struct pawl_step *step);

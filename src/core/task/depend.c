@@ -16,6 +16,7 @@ bool pawl_task_has_ended_badly(const struct pawl_task_row *task)
     return pawl_task_state_is_terminal(task->state) && task->state != PAWL_TASK_COMPLETED;
 }
 
+/* The caller touches the task. */
 static void close_dependency(struct pawl_step *step, struct pawl_dependency_row *dependency,
                              struct pawl_task_row *task)
 {
@@ -25,7 +26,6 @@ static void close_dependency(struct pawl_step *step, struct pawl_dependency_row 
     *done = *dependency;
     pawl_set_append(&step->set, PAWL_APPEND_DEPENDENCY_DONE, done);
     task->open_dependencies--;
-    pawl_task_touch(step, task);
     if (task->state == PAWL_TASK_QUEUED) pawl_task_offer(step, task);
 }
 
@@ -46,12 +46,12 @@ static const struct pawl_task_row *other_blocker(struct pawl_step *step, int64_t
     return NULL;
 }
 
+/* The same. */
 static void unblock(struct pawl_step *step, struct pawl_task_row *task, int64_t by)
 {
     if (task->blocked_by != by) return;
     const struct pawl_task_row *other = other_blocker(step, task->key, by);
     task->blocked_by = other == NULL ? 0 : other->key;
-    pawl_task_touch(step, task);
 }
 
 /* The dependency can no longer complete by itself. */
@@ -61,15 +61,14 @@ static void apply_policy(struct pawl_step *step, struct pawl_entry *entry,
     const struct pawl_task_row *before = entry->row;
     if (before->dependency_policy == PAWL_DEPENDENCY_BLOCK && before->blocked_by != 0) return;
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    pawl_task_touch(step, task);
     switch (task->dependency_policy) {
     case PAWL_DEPENDENCY_BLOCK:
         task->blocked_by = ended->key;
-        pawl_task_touch(step, task);
         pawl_event_add(step, task, PAWL_EVENT_BLOCKED, PAWL_CAUSE_DEPENDENCY, none, ended->id);
         break;
     case PAWL_DEPENDENCY_CANCEL:
         pawl_task_move(task, PAWL_TASK_CANCELLED, PAWL_BY_ENGINE);
-        pawl_task_touch(step, task);
         /* the next level is another slice, however short this one is */
         task->has_new_dependents = true;
         pawl_task_finish(step, entry, PAWL_EVENT_CANCELLED, PAWL_CAUSE_DEPENDENCY, none, ended->id);
@@ -91,6 +90,7 @@ static void tell_one(struct pawl_step *step, struct pawl_entry *entry,
     }
     if (on->state != PAWL_TASK_COMPLETED && before->blocked_by != on->key) return;
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+    pawl_task_touch(step, task); /* once, whatever of it changes */
     unblock(step, task, on->key);
     if (on->state == PAWL_TASK_COMPLETED) close_dependency(step, dependency, task);
 }

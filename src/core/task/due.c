@@ -46,6 +46,12 @@ static void end_request(struct pawl_step *step, struct pawl_entry *entry)
     pawl_task_finish(step, entry, PAWL_EVENT_CANCELLED, PAWL_CAUSE_FORCED, none, reason);
 }
 
+static void end_deferral(struct pawl_step *step, struct pawl_task_row *task)
+{
+    if (pawl_calendar_refresh(step, task)) pawl_task_touch(step, task);
+    pawl_task_offer(step, task);
+}
+
 static bool is_over(int64_t at_ms, int64_t now_ms)
 {
     return at_ms != 0 && at_ms <= now_ms;
@@ -79,7 +85,7 @@ enum pawl_code pawl_rule_due(struct pawl_step *step, struct pawl_command *comman
             look_at_lease(step, entry);
             break;
         case PAWL_TASK_QUEUED:
-            pawl_task_offer(step, pawl_set_change(&step->set, entry));
+            end_deferral(step, pawl_set_change(&step->set, entry));
             break;
         case PAWL_TASK_RECOVERY_PENDING:
             pawl_recovery_look(step, entry);

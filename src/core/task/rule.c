@@ -272,7 +272,7 @@ void pawl_task_offer(struct pawl_step *step, struct pawl_task_row *task)
     pawl_assert(task->state == PAWL_TASK_QUEUED);
     task->due_at_ms = 0;
     if (task->rank != PAWL_RANK_NONE) return; /* it keeps its place */
-    pawl_calendar_refresh(step, task);
+    (void)pawl_calendar_refresh(step, task);
     if (task->open_dependencies > 0) return;
     if (task->ready_at_ms > step->now_ms) {
         task->due_at_ms = task->ready_at_ms;
