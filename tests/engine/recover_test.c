@@ -604,6 +604,7 @@ TEST_EACH_STORE("T-114 resolve moves RECOVERY_PENDING to each outcome with a new
         CHECK_EQ(outcomes[i], task.state);
         CHECK_EQ(grant.fence.epoch + 1, task.epoch);
         CHECK_EQ(0, task.recovery_note.len);
+        if (outcomes[i] == PAWL_TASK_COMPLETED) CHECK_EQ(task.epoch, task.progress_epoch);
         CHECK_STR("ann", lab_last(lab, id).actor);
         CHECK_STR("recovery_resolved", lab_last(lab, id).action);
         CHECK_REFUSED(

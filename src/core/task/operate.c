@@ -266,7 +266,7 @@ enum pawl_code pawl_rule_resolve(struct pawl_step *step, struct pawl_command *co
     pawl_task_touch(step, task);
     switch (to) {
     case PAWL_TASK_COMPLETED:
-        task->progress = 100.0;
+        pawl_task_complete_progress(task);
         if (text.len > 0) pawl_payload_put(step, task, PAWL_PAYLOAD_RESULT, text);
         pawl_payload_drop(step, task, PAWL_PAYLOAD_ERROR);
         pawl_task_finish(step, entry, PAWL_EVENT_RESOLVED_COMPLETED, PAWL_CAUSE_RESOLVED, actor,

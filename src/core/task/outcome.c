@@ -108,8 +108,7 @@ enum pawl_code pawl_rule_complete(struct pawl_step *step, struct pawl_command *c
     pawl_task_move(task, PAWL_TASK_COMPLETED, by);
     pawl_outcome_accept(task, command);
     pawl_lease_clear(step, task);
-    task->progress = 100.0;
-    task->progress_epoch = task->epoch;
+    pawl_task_complete_progress(task);
     task->crashes_in_row = 0;
     if (command->ask.result.len > 0) {
         pawl_payload_put(step, task, PAWL_PAYLOAD_RESULT, command->ask.result);
