@@ -756,7 +756,8 @@ PAWL_API enum pawl_code pawl_task_resume(struct pawl *pawl, struct pawl_str task
     PAWL_MUST_USE;
 
 /* An operator's decision for a RECOVERY_PENDING, FAILED or DEAD_LETTER task: COMPLETED (text = JSON
- * result), FAILED (text = error; from RECOVERY_PENDING only), QUEUED or CANCELLED. Takes a new epoch.
+ * result), FAILED (text = error; from RECOVERY_PENDING only), QUEUED or CANCELLED. Takes a new epoch. Resolved as
+ * QUEUED while its holder is asked to pause or cancel, it becomes PAUSED or CANCELLED: it is to be resumed then.
  *
  *   fails  PAWL_LEASE_ACTIVE  QUEUED, or FAILED, which can be resumed, was asked for, the work of the lost lease is
  *                             seen to go on, and the change is not forced */

@@ -877,7 +877,7 @@ end:
 #ifdef SUPERVISED
         :: state == RECOVERY_PENDING -> epoch++; completions++; move_to(COMPLETED)
         :: state == RECOVERY_PENDING && PROVED -> epoch++; move_to(FAILED)
-        :: state == RECOVERY_PENDING && PROVED -> epoch++; promised = false; move_to(QUEUED)
+        :: state == RECOVERY_PENDING && PROVED -> epoch++; paid = true; come_back()
 #endif
         :: else
         fi;

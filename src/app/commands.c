@@ -452,7 +452,8 @@ const struct pawl_cli_command pawl_cli_commands[] = {
     {"task", "resolve", pawl_cli_task_resolve, "ID", 1, 1, PAWL_TAKES_CHANGE,
      "Decide what became of a task", resolve_options,
      "For tasks in RECOVERY_PENDING, FAILED or DEAD_LETTER. FAILED is an outcome for "
-     "RECOVERY_PENDING only."},
+     "RECOVERY_PENDING only. One whose holder was asked to pause or cancel is not queued past that: it becomes "
+     "PAUSED or CANCELLED."},
     {"task", "progress", pawl_cli_task_progress, "[ID] PERCENT", 1, 2, PAWL_TAKES_FENCE,
      "Report progress, from 0 to 100; what lies outside is taken as the nearer end", NULL, INSIDE_NOTES},
     {"task", "log", pawl_cli_task_log, "[ID] TEXT", 1, 2, PAWL_TAKES_FENCE,

@@ -180,6 +180,7 @@ static struct pawl_str detail(const struct pawl_event_row *row,
                                  PAWL_STR_ARG(row->note));
     case PAWL_EVENT_FAILED:
     case PAWL_EVENT_RESOLVED_QUEUED:
+    case PAWL_EVENT_RESOLVED_PAUSED:
     case PAWL_EVENT_RESOLVED_COMPLETED:
     case PAWL_EVENT_RESOLVED_CANCELLED:
         return resolved_detail(row, keep);

@@ -498,6 +498,33 @@ TEST("at its deadline a cancel is forced, a pause is not")
     desk_close(&desk);
 }
 
+TEST("E5 what is resolved as QUEUED goes where its holder was asked to")
+{
+    static const struct {
+        enum pawl_control control;
+        enum pawl_task_state to;
+        enum pawl_event_type told;
+    } rows[] = {{PAWL_CONTROL_NONE, PAWL_TASK_QUEUED, PAWL_EVENT_RESOLVED_QUEUED},
+                {PAWL_CONTROL_PAUSE, PAWL_TASK_PAUSED, PAWL_EVENT_RESOLVED_PAUSED},
+                {PAWL_CONTROL_CANCEL, PAWL_TASK_CANCELLED, PAWL_EVENT_RESOLVED_CANCELLED}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct trial trial = {0};
+        desk_open(&trial.desk);
+        struct pawl_task_row before = desk_row(PAWL_TASK_RECOVERY_PENDING);
+        before.control = rows[i].control;
+        const struct pawl_task_row *row = desk_put(&trial.desk, &before);
+        fill_command(&trial, RESOLVE_QUEUED);
+        CHECK_CODE(PAWL_OK, desk_run(&trial.desk, &trial.command));
+        CHECK_EQ(rows[i].to, row->state);
+        CHECK_EQ(before.epoch + 1, row->epoch);
+        CHECK_EQ(1, desk_event_count(&trial.desk));
+        CHECK_EQ(rows[i].told, desk_event(&trial.desk, 0));
+        CHECK(is_cleared(row));
+        CHECK_TEXT(NULL, pawl_task_row_fault(row));
+        desk_close(&trial.desk);
+    }
+}
+
 TEST("a pause whose deadline is the end of the lease is told of once, and then the lease ends")
 {
     struct desk desk;

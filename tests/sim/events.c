@@ -602,9 +602,10 @@ static const char *resolved(struct judging *j, enum pawl_task_state to)
     if (!is_from(j, REVIVABLE) && !was_lost) return "resolved from a wrong state";
     const char *fault = by_operator(j, KIND(RESOLVE));
     if (fault != NULL) return fault;
-    if (j->cause->command.ask.resolve.outcome != to) {
-        return "resolved in another way than was asked";
-    }
+    enum pawl_task_state want = j->cause->command.ask.resolve.outcome;
+    if (want == PAWL_TASK_QUEUED && j->model->control == PAWL_CONTROL_PAUSE) want = PAWL_TASK_PAUSED;
+    if (want == PAWL_TASK_QUEUED && j->model->control == PAWL_CONTROL_CANCEL) want = PAWL_TASK_CANCELLED;
+    if (want != to) return "resolved in another way than was asked";
     /* FAILED can be resumed later, by somebody who looks no more */
     bool may_run_again = to == PAWL_TASK_QUEUED || to == PAWL_TASK_FAILED;
     if (j->cause->command.is_forced) work_overrule(j->sim, task);
@@ -686,6 +687,9 @@ static const char *judge_type(struct judging *j, int64_t *to)
     case PAWL_EVENT_RESOLVED_QUEUED:
         *to = PAWL_TASK_QUEUED;
         return resolved(j, PAWL_TASK_QUEUED);
+    case PAWL_EVENT_RESOLVED_PAUSED:
+        *to = PAWL_TASK_PAUSED;
+        return resolved(j, PAWL_TASK_PAUSED);
     case PAWL_EVENT_RESOLVED_COMPLETED:
         *to = PAWL_TASK_COMPLETED;
         return resolved(j, PAWL_TASK_COMPLETED);

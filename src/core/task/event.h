@@ -32,7 +32,8 @@
     X(RECOVERY_NOTED,    21, "task_updated",           "recovery_pending",   false) \
     X(IMPORTED,          22, "task_created",           "imported",           true)  \
     X(ATTEMPT_FAILED,    23, "task_failed",            "failed",             false)  \
-    X(UNANSWERED,        24, "task_control_unanswered", "control_unanswered", false)
+    X(UNANSWERED,        24, "task_control_unanswered", "control_unanswered", false) \
+    X(RESOLVED_PAUSED,   25, "task_paused",            "recovery_resolved",  true)
 
 enum pawl_event_type {
     PAWL_EVENT_NONE = 0,

@@ -257,6 +257,13 @@ enum pawl_code pawl_rule_resolve(struct pawl_step *step, struct pawl_command *co
                               PAWL_STR_ARG(before->id));
     }
     bool was_finished = pawl_task_state_is_terminal(before->state);
+    struct pawl_str asked_because = pawl_payload_look(step, before, PAWL_PAYLOAD_CONTROL_REASON);
+    if (step->set.is_short) return PAWL_BUSY;
+    /* no way leads back to the queue past what was asked of the holder */
+    if (to == PAWL_TASK_QUEUED && before->control != PAWL_CONTROL_NONE) {
+        to = before->control == PAWL_CONTROL_PAUSE ? PAWL_TASK_PAUSED : PAWL_TASK_CANCELLED;
+        if (why.len == 0) why = asked_because;
+    }
 
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
     pawl_task_move(task, to, PAWL_BY_OPERATOR);
@@ -289,9 +296,12 @@ enum pawl_code pawl_rule_resolve(struct pawl_step *step, struct pawl_command *co
         pawl_event_add(step, task, PAWL_EVENT_RESOLVED_QUEUED, PAWL_CAUSE_RESOLVED, actor, why);
         if (was_finished) pawl_dependents_tell(step, entry);
         break;
+    case PAWL_TASK_PAUSED:
+        pawl_task_withdraw(task);
+        pawl_event_add(step, task, PAWL_EVENT_RESOLVED_PAUSED, PAWL_CAUSE_RESOLVED, actor, why);
+        break;
     case PAWL_TASK_PENDING:
     case PAWL_TASK_RUNNING:
-    case PAWL_TASK_PAUSED:
     case PAWL_TASK_RECOVERY_PENDING:
     case PAWL_TASK_DEAD_LETTER:
         pawl_assert(false);

@@ -43,7 +43,7 @@ enum pawl_mover { PAWL_BY_WORKER = 1, PAWL_BY_OPERATOR = 2, PAWL_BY_ENGINE = 4 }
     X(PAUSED,          CANCELLED,        O | E)    \
     X(PAUSED,          COMPLETED,        O)        \
     X(RECOVERY_PENDING, QUEUED,          O | E)    \
-    X(RECOVERY_PENDING, PAUSED,          E)        \
+    X(RECOVERY_PENDING, PAUSED,          O | E)    \
     X(RECOVERY_PENDING, COMPLETED,       O | E)    \
     X(RECOVERY_PENDING, FAILED,          O | E)    \
     X(RECOVERY_PENDING, CANCELLED,       O | E)    \
