@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/instant.h"
 #include "base/str.h"
+#include "store/clock.h"
 #include "store/rows.h"
 
 #include <inttypes.h>
@@ -28,18 +29,15 @@ struct clock {
     int64_t now_ms;
 };
 
-/* META_GET: ..., boot_id, clock_offset_ms */
-static enum pawl_code on_meta(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+/* CLOCK_GET: now_ms, boot_id, clock_offset_ms */
+static enum pawl_code on_clock(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
     (void)err;
     struct clock *clock = self;
     const struct pawl_env *env = clock->env;
-    bool is_same_boot = pawl_str_equal(pawl_db_text(row, 2), env->boot_id);
-    int64_t boot_ms = env->boot_ms(env->self);
-    int64_t offset_ms = pawl_db_int64(row, 3);
-    bool is_good = is_same_boot && offset_ms >= -PAWL_INSTANT_MS_MAX &&
-                   offset_ms <= PAWL_INSTANT_MS_MAX - boot_ms;
-    clock->now_ms = is_good ? offset_ms + boot_ms : env->wall_ms(env->self);
+    bool is_same_boot = pawl_str_equal(pawl_db_text(row, 1), env->boot_id);
+    const struct pawl_store_clock kept = {is_same_boot, pawl_db_int64(row, 2), pawl_db_int64(row, 0)};
+    clock->now_ms = pawl_store_now_ms(env, &kept);
     return PAWL_OK;
 }
 
@@ -50,7 +48,7 @@ enum pawl_code pawl_reader_now(struct pawl_reader *reader, int64_t *now_ms, stru
     if (reader->db->driver->clock != NULL) {
         code = reader->db->driver->clock(reader->db, &clock.now_ms, err);
     } else if (clock.env != NULL) {
-        code = pawl_reader_ask(reader, PAWL_SQL_META_GET, NULL, 0, on_meta, &clock, err);
+        code = pawl_reader_ask(reader, PAWL_SQL_CLOCK_GET, NULL, 0, on_clock, &clock, err);
     }
     if (code == PAWL_OK) *now_ms = clock.now_ms;
     return code;

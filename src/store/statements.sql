@@ -68,6 +68,13 @@ UPDATE head
 SET position = ?1, next_key = ?2, now_ms = ?3, wall_offset_ms = ?4, generation = ?5
 WHERE one = 1;
 
+-- name: CLOCK_GET
+-- head and meta, by their keys. The columns are the first of NEXT_DUE.
+SELECT head.now_ms, meta.boot_id, meta.clock_offset_ms
+FROM head, meta
+WHERE head.one = 1 AND meta.one = 1
+LIMIT 1;
+
 -- name: NEXT_DUE
 -- task_due and task_calendar, their first entries; continuation, any that is due; head and meta by their keys.
 SELECT head.now_ms, meta.boot_id, meta.clock_offset_ms,

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "core/limits.h"
+#include "store/clock.h"
 #include "store/handle.h"
 
 #include <inttypes.h>
@@ -17,12 +18,6 @@
 #include <string.h>
 
 /* What the wall clock says, within what an instant can be. */
-static int64_t wall_now(const struct pawl_env *env)
-{
-    int64_t wall_ms = env->wall_ms(env->self);
-    return wall_ms < 0 ? 0 : wall_ms > PAWL_INSTANT_MS_MAX ? PAWL_INSTANT_MS_MAX : wall_ms;
-}
-
 /* ---- Opening ----------------------------------------------------------------------------------
  */
 
@@ -30,7 +25,7 @@ static enum pawl_code connect(struct pawl_store *store, bool must_exist, struct 
                               struct pawl_error *err)
 {
     const struct pawl_env *env = store->options.env;
-    int64_t wall_ms = wall_now(env);
+    int64_t wall_ms = pawl_store_wall_ms(env);
     char store_id[PAWL_UUID_BYTES_MAX + 1];
     uint64_t high = env->random(env->self);
     pawl_uuid_make(wall_ms, high, env->random(env->self), store_id);
@@ -220,23 +215,15 @@ struct pawl_str pawl_store_path(const struct pawl_store *store)
  * is kept in the store, so that all processes of one boot agree, and made anew after a reboot: from
  * the wall clock, but never behind what has been committed. An offset out of all range is one that
  * somebody has damaged. */
-static bool offset_is_good(const struct pawl_env *env, bool is_same_boot, int64_t offset_ms)
+static struct pawl_store_clock kept_clock(const struct start *start)
 {
-    int64_t boot_ms = env->boot_ms(env->self);
-    return is_same_boot && offset_ms >= -PAWL_INSTANT_MS_MAX &&
-           offset_ms <= PAWL_INSTANT_MS_MAX - boot_ms;
-}
-
-static int64_t offset_make(const struct pawl_env *env, int64_t last_now_ms)
-{
-    int64_t wall_ms = wall_now(env);
-    return (wall_ms > last_now_ms ? wall_ms : last_now_ms) - env->boot_ms(env->self);
+    return (struct pawl_store_clock){start->is_same_boot, start->clock_offset_ms, start->now_ms};
 }
 
 static void log_clocks(struct pawl_store *store, int64_t now_ms, int64_t last_now_ms)
 {
     const struct pawl_env *env = store->options.env;
-    int64_t drift_ms = wall_now(env) - env->boot_ms(env->self);
+    int64_t drift_ms = pawl_store_wall_ms(env) - env->boot_ms(env->self);
     int64_t step_ms = drift_ms - store->drift_ms;
     if (store->is_drift_known &&
         (step_ms >= PAWL_WALL_STEP_MS || step_ms <= -PAWL_WALL_STEP_MS)) {
@@ -256,14 +243,15 @@ static enum pawl_code read_clock(struct pawl_store *store, struct start *start, 
                                  struct pawl_error *err)
 {
     const struct pawl_env *env = store->options.env;
+    const struct pawl_store_clock kept = kept_clock(start);
     int64_t now_ms = 0;
     enum pawl_code code = PAWL_OK;
     if (store->db->driver->clock != NULL) {
         now_ms = start->clock_ms;
-    } else if (offset_is_good(env, start->is_same_boot, start->clock_offset_ms)) {
+    } else if (pawl_store_clock_is_good(env, &kept)) {
         now_ms = start->clock_offset_ms + env->boot_ms(env->self);
     } else {
-        int64_t offset_ms = offset_make(env, start->now_ms);
+        int64_t offset_ms = pawl_store_offset_ms(env, &kept);
         start->clock_offset_ms = offset_ms;
         struct pawl_value values[] = {pawl_text(env->boot_id), pawl_int(offset_ms)};
         code = pawl_db_change(store->db, PAWL_SQL_META_CLOCK, values, PAWL_COUNT_OF(values), true,
@@ -287,7 +275,7 @@ static bool is_far(int64_t a, int64_t b)
 static bool read_drift(const struct pawl_env *env, int64_t *drift_ms)
 {
     int64_t before_ms = env->boot_ms(env->self);
-    int64_t wall_ms = wall_now(env);
+    int64_t wall_ms = pawl_store_wall_ms(env);
     *drift_ms = wall_ms - before_ms;
     return env->boot_ms(env->self) - before_ms < PAWL_WALL_STEP_MS / 2;
 }
@@ -523,8 +511,8 @@ enum pawl_code pawl_store_next_due(struct pawl_store *store, int64_t *due_at_ms,
     if (code == PAWL_OK && !has_clock) code = pawl_db_flush(store->db, err);
     if (code != PAWL_OK) return code;
     if (!has_clock) {
-        bool is_good = offset_is_good(env, start->is_same_boot, start->clock_offset_ms);
-        if (!is_good) start->clock_offset_ms = offset_make(env, start->now_ms);
+        const struct pawl_store_clock kept = kept_clock(start);
+        start->clock_offset_ms = pawl_store_offset_ms(env, &kept);
         now = env->boot_ms(env->self) + start->clock_offset_ms;
     }
     *now_ms = now > start->now_ms ? now : start->now_ms;
