@@ -827,6 +827,8 @@ struct pawl_task {
     struct pawl_str lease_place;    /* supervised: where the lock of its work is */
     struct pawl_str recovery_note;  /* RECOVERY_PENDING: what the last look has found; may be empty */
     int64_t recovery_look_at_ms;    /* and when the next one is due */
+    int64_t lease_left_ms;          /* RUNNING: until lease_end_at_ms by the clock of the store, which need not be
+                                       this machine's, when it was read; 0 = the lease is over */
 };
 
 /* PAWL_NOT_FOUND if there is none; PAWL_CORRUPT if its row is in quarantine. */

@@ -274,8 +274,7 @@ int pawl_cli_task_lease(struct pawl_cli *cli)
                               "the lease of task %.*s is no longer yours", PAWL_STR_ARG(id));
     }
     if (code == PAWL_OK) {
-        left_ms = task.lease_end_at_ms - pawl_wall_ms();
-        show_lease(cli, &task, left_ms > 0 ? left_ms : 0);
+        show_lease(cli, &task, task.lease_left_ms);
     }
     return finish(cli, code);
 }

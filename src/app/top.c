@@ -213,10 +213,9 @@ static void show_queues(struct pawl_cli *cli, const struct top *top, struct pawl
     pawl_listing_flush(&listing);
 }
 
-static struct pawl_str left_text(struct pawl_arena *arena, int64_t lease_end_at_ms)
+static struct pawl_str left_text(struct pawl_arena *arena, int64_t left_ms)
 {
-    int64_t left_ms = lease_end_at_ms - pawl_wall_ms();
-    if (left_ms <= 0) return PAWL_STR("over");
+    if (left_ms == 0) return PAWL_STR("over");
     return pawl_arena_format(arena, "%.1fs", (double)left_ms / 1000.0);
 }
 
@@ -230,7 +229,7 @@ static void show_running(struct pawl_cli *cli, const struct top *top, struct paw
             {task->id, pawl_state_color(&cli->out, task->state)},
             {task->queue, NULL},
             {task->owner, NULL},
-            {left_text(arena, task->lease_end_at_ms), NULL},
+            {left_text(arena, task->lease_left_ms), NULL},
             {pawl_arena_format(arena, "%.0f%%", task->progress), NULL},
             {pawl_time_text(&cli->out, arena, task->started_at_ms), NULL},
             {task->title, NULL},

@@ -236,6 +236,11 @@ static bool has_all(const struct pawl_task_row *task, const struct beside *besid
     return true;
 }
 
+static bool can_tell_time(const struct pawl_reader *reader)
+{
+    return reader->db->driver->clock != NULL || reader->env != NULL;
+}
+
 enum pawl_code pawl_reader_show_tasks(struct pawl_reader *reader, struct pawl_task_about *abouts,
                                       size_t count, bool with_payload, struct pawl_arena *keep,
                                       struct pawl_task *out, size_t *bytes, struct pawl_error *err)
@@ -249,6 +254,14 @@ enum pawl_code pawl_reader_show_tasks(struct pawl_reader *reader, struct pawl_ta
         code = send_beside(reader, &abouts[i].row, with_payload, keep, &besides[i], err);
     }
     if (code == PAWL_OK) code = pawl_db_flush(reader->db, err);
+    bool has_leases = false;
+    for (size_t i = 0; i < count; i++) {
+        has_leases = has_leases || abouts[i].row.state == PAWL_TASK_RUNNING;
+    }
+    int64_t now_ms = INT64_MAX; /* who cannot tell the time knows of none that is left */
+    if (code == PAWL_OK && has_leases && can_tell_time(reader)) {
+        code = pawl_reader_now(reader, &now_ms, err);
+    }
     for (size_t i = 0; i < count && code == PAWL_OK; i++) {
         const struct pawl_task_row *row = &abouts[i].row;
         struct pawl_str correlation_id = pawl_correlation_id(row->id, row->correlation_id, keep);
@@ -259,6 +272,8 @@ enum pawl_code pawl_reader_show_tasks(struct pawl_reader *reader, struct pawl_ta
         }
         *bytes += count_bytes(&besides[i]);
         out[i] = show(&abouts[i], &besides[i], correlation_id);
+        bool is_held = row->state == PAWL_TASK_RUNNING && row->lease_end_at_ms > now_ms;
+        if (is_held) out[i].lease_left_ms = row->lease_end_at_ms - now_ms;
     }
     return code;
 }

@@ -25,7 +25,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -72,6 +71,7 @@ struct pawl_talk {
     bool is_stopping;
     struct pawl_fence fence;
     int64_t lease_ms; /* as granted */
+    int64_t ahead_ms; /* the clock of the store minus the boot clock */
     int listen_fd;
     int64_t retry_after_ms;
     double progress;
@@ -83,6 +83,7 @@ struct round {
     bool is_stopping;
     struct pawl_fence fence;
     int64_t lease_ms;
+    int64_t ahead_ms;
     int listen_fd;
 };
 
@@ -193,13 +194,6 @@ static enum pawl_code say_retry_after(struct said *said)
     return PAWL_OK;
 }
 
-static int64_t wall_ms(void)
-{
-    struct timespec now = {0};
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* fails only for clocks that do not exist */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static enum pawl_code say_lease(struct said *said)
 {
     struct pawl_talk *talk = said->talk;
@@ -221,7 +215,7 @@ static enum pawl_code say_lease(struct said *said)
     pawl_json_put_member_int64(&w, "epoch", round->fence.epoch);
     pawl_json_put_member_int64(&w, "lease_ms", round->lease_ms);
     pawl_json_put_member_int64(&w, "left_ms", left_ms);
-    pawl_json_put_member_int64(&w, "lease_end_at_ms", wall_ms() + left_ms);
+    pawl_json_put_member_int64(&w, "lease_end_at_ms", end_boot_ms + round->ahead_ms);
     if (kept.control == PAWL_CONTROL_NONE) {
         pawl_json_put_member_null(&w, "control");
     } else {
@@ -430,6 +424,7 @@ static struct round look(struct pawl_talk *talk)
         .is_stopping = talk->is_stopping,
         .fence = talk->fence,
         .lease_ms = talk->lease_ms,
+        .ahead_ms = talk->ahead_ms,
         .listen_fd = talk->listen_fd,
     };
     pthread_mutex_unlock(&talk->mutex);
@@ -558,13 +553,14 @@ int pawl_talk_listen(const char *path)
 }
 
 void pawl_talk_begin(struct pawl_talk *talk, const struct pawl_fence *fence, int64_t lease_ms,
-                     int listen_fd)
+                     int64_t ahead_ms, int listen_fd)
 {
     pthread_mutex_lock(&talk->mutex);
     pawl_assert(talk->stage == IDLE);
     talk->stage = TALKING;
     talk->fence = *fence;
     talk->lease_ms = lease_ms;
+    talk->ahead_ms = ahead_ms;
     talk->listen_fd = listen_fd;
     talk->retry_after_ms = -1;
     talk->progress = -1;

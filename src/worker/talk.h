@@ -45,9 +45,9 @@ void pawl_talk_close(struct pawl_talk *talk); /* only between tasks; takes NULL 
 int pawl_talk_listen(const char *path);
 
 /* A command runs; it finds listen_fd, which is closed at the end. The fence's texts are borrowed
- * until the talk is over. */
+ * until the talk is over. ahead_ms: the clock of the store minus the boot clock. */
 void pawl_talk_begin(struct pawl_talk *talk, const struct pawl_fence *fence, int64_t lease_ms,
-                     int listen_fd);
+                     int64_t ahead_ms, int listen_fd);
 
 /* Its command has ended: what it has sent is still heard, then all connections are closed. */
 void pawl_talk_end(struct pawl_talk *talk);

@@ -85,6 +85,7 @@ struct slot {
     struct pawl_str queue;
     int32_t attempt;
     int64_t lease_ms;
+    int64_t ahead_ms; /* the clock of the store minus the boot clock, as far as the grant tells */
     bool is_talking;
     int64_t retry_after_ms; /* what the command asked for, once it does not talk any more */
     struct pawl_execution *execution; /* NULL unless begun */
@@ -224,6 +225,9 @@ static void begin(struct pool *pool, struct slot *slot, const struct pawl_grant 
     slot->queue = pawl_arena_copy(slot->arena, grant->queue);
     slot->attempt = grant->attempt;
     slot->lease_ms = grant->lease_ms;
+    bool is_cut = grant->timeout_ms > 0 && grant->timeout_ms < grant->lease_ms;
+    int64_t held_ms = is_cut ? grant->timeout_ms : grant->lease_ms;
+    slot->ahead_ms = grant->lease_end_at_ms - (asked_boot_ms + held_ms);
     pawl_assert(slot->fence.task_id.len > 0); /* an arena that was reset has room for it */
     /* An attempt's time counts from the answer: by then the store counts it too, so that it agrees
      * when we say that it is up. The lease counts from before the question. */
@@ -258,7 +262,8 @@ static enum pawl_code start(struct worker *worker, struct slot *slot, struct paw
     if (code != PAWL_OK) return code;
     slot->phase = WORKING;
     slot->is_talking = true;
-    pawl_talk_begin(slot->talk, &slot->fence, slot->lease_ms, slot->process.listen_fd);
+    pawl_talk_begin(slot->talk, &slot->fence, slot->lease_ms, slot->ahead_ms,
+                    slot->process.listen_fd);
     slot->process.listen_fd = -1; /* the talk's now */
     pawl_log_write(worker->options->log, PAWL_LOG_INFO, "worker.task_started",
                    PAWL_TEXT("task", slot->fence.task_id), PAWL_INT("epoch", slot->fence.epoch),

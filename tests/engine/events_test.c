@@ -125,7 +125,7 @@ TEST_SQLITE("D-47 after a reboot with the wall clock set back, time does not run
     CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
 }
 
-TEST_SQLITE("D-47 a step of the wall clock by an hour costs no live lease and keeps no dead one")
+TEST_EACH_STORE("D-47 a step of the wall clock by an hour costs no live lease and keeps no dead one")
 {
     static const int64_t steps_ms[] = {3600 * SECOND_MS, -3600 * SECOND_MS};
     for (size_t i = 0; i < COUNT_OF(steps_ms); i++) {
@@ -140,6 +140,46 @@ TEST_SQLITE("D-47 a step of the wall clock by an hour costs no live lease and ke
         lab_pass(lab, 60 * SECOND_MS);
         CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, live).state);
     }
+}
+
+TEST_EACH_STORE("D-47 what is left of a lease is told by the clock of the store, however wrong the wall clock is")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    CHECK_EQ(0, lab_get(lab, id).lease_left_ms);
+    struct pawl_fence fence = lab_start(lab, id, "w");
+    atomic_fetch_add(&lab->world.wall_ms, 7200 * SECOND_MS);
+    int64_t left_ms = lab_get(lab, id).lease_left_ms;
+    CHECK(left_ms > 0 && left_ms <= 60 * SECOND_MS); /* the clock of PostgreSQL goes on by itself */
+    if (lab->store == LAB_SQLITE) CHECK_EQ(60 * SECOND_MS, left_ms);
+    atomic_fetch_sub(&lab->world.wall_ms, 4 * 7200 * SECOND_MS);
+    lab_pass(lab, 20 * SECOND_MS);
+    left_ms = lab_get(lab, id).lease_left_ms;
+    CHECK(left_ms > 0 && left_ms <= 40 * SECOND_MS);
+    if (lab->store == LAB_SQLITE) CHECK_EQ(40 * SECOND_MS, left_ms);
+    /* over, and nobody has looked yet */
+    lab_elapse(lab, 40 * SECOND_MS);
+    CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, id).state);
+    CHECK_EQ(0, lab_get(lab, id).lease_left_ms);
+    CHECK_REFUSED(PAWL_LEASE_LOST,
+                  pawl_task_complete(lab->pawl, id, NO_TEXT, CHANGE(.fence = &fence), &lab->err));
+}
+
+TEST_SQLITE("D-47 after a reboot a reader goes by the wall clock, but never behind the last commit")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.delay_ms = 5000));
+    lab_pass(lab, 4000);
+    lab_add(lab, NEW()); /* commits */
+    struct pawl_health health;
+    check_ok(lab, pawl_health(lab->pawl, lab->keep, &health, &lab->err));
+    int64_t before_ms = health.now_ms;
+    lab->world.env.boot_id = PAWL_STR("boot-2");
+    atomic_store(&lab->world.boot_ms, 10);
+    atomic_fetch_sub(&lab->world.wall_ms, 7200 * SECOND_MS);
+    check_ok(lab, pawl_health(lab->pawl, lab->keep, &health, &lab->err));
+    CHECK_EQ(before_ms, health.now_ms);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
 }
 
 TEST_EACH_STORE("D-35 an event tells the row as it was committed, not what became of it")

@@ -17,6 +17,7 @@
 
 #define W PAWL_STR("w")
 enum { LEASE_MS = 60 * 1000 };
+static const int64_t AHEAD_MS = INT64_C(1700000000000); /* hours behind any wall clock of today */
 
 struct scene {
     struct lab *lab;
@@ -44,7 +45,7 @@ static void open_scene(struct scene *scene, struct lab *lab)
     (void)snprintf(scene->path, sizeof scene->path, "%.90s/talk", lab->folder);
     int listen_fd = pawl_talk_listen(scene->path);
     CHECK(listen_fd >= 0);
-    pawl_talk_begin(scene->talk, &scene->fence, LEASE_MS, listen_fd);
+    pawl_talk_begin(scene->talk, &scene->fence, LEASE_MS, AHEAD_MS, listen_fd);
 }
 
 /* Ends the talk, and gives what the command asked for. */
@@ -106,6 +107,14 @@ static void check_says(int fd, const char *line, const char *want)
     CHECK_TEXT(want, hear(fd));
 }
 
+/* The number behind a key. */
+static int64_t member(const char *json, const char *key)
+{
+    const char *at = strstr(json, key);
+    CHECK(at != NULL);
+    return strtoll(at + strlen(key), NULL, 10);
+}
+
 TEST_EACH_STORE("a command says progress, log, checkpoint and retry-after, and asks for its lease")
 {
     struct scene scene;
@@ -116,11 +125,16 @@ TEST_EACH_STORE("a command says progress, log, checkpoint and retry-after, and a
     check_says(fd, "log  two  words \n", "ok");
     check_says(fd, "checkpoint 3 {\"at\":17}\n", "ok");
     check_says(fd, "retry-after 2m\n", "ok");
+    int64_t asked_boot_ms = pawl_clock_boot_ms();
     put(fd, "lease\n");
     const char *lease = hear(fd);
     CHECK(strstr(lease, "ok {\"id\":\"") == lease);
     CHECK(strstr(lease, "\"owner\":\"w\",\"epoch\":1,\"lease_ms\":60000,\"left_ms\":") != NULL);
     CHECK(strstr(lease, "\"control\":null}") != NULL);
+    /* by the clock of the store, whatever the machine's wall clock says */
+    int64_t store_now_ms = member(lease, "\"lease_end_at_ms\":") - member(lease, "\"left_ms\":");
+    CHECK(store_now_ms >= asked_boot_ms + AHEAD_MS);
+    CHECK(store_now_ms <= pawl_clock_boot_ms() + AHEAD_MS);
     CHECK(pawl_talk_progress(scene.talk) == 43);
     CHECK_EQ(0, close(fd));
     CHECK_EQ(120 * 1000, end_talk(&scene));
