@@ -583,9 +583,10 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      server_options,
      "Prints `listening on` and its addresses when it takes requests. GET /health says that it lives, /ready that its "
      "store answers, /metrics what it has done, /v1/openapi.json what can be asked.\n"
-     "There are no tokens yet, so it listens on addresses of this machine alone, and answers only under names of this "
-     "machine (a page elsewhere may have bound its name to our address) and pages of its own origin; --allow-host adds "
-     "names. With --insecure it listens anywhere.\n"
+     "Who may ask what is told by tokens (`pawl token create`): from the first one on every caller needs one. Without any "
+     "it listens on addresses of this machine alone, and answers there only under names of this machine (a page "
+     "elsewhere may have bound its name to our address); --allow-host adds names. With --insecure it listens anywhere, "
+     "and whoever comes may do anything. Pages of another origin are refused always.\n"
      "SIGTERM or SIGINT ends it in order: nothing new is taken, who waits is answered, what is under way is finished. A "
      "second signal ends it at once. Either way what was answered is on disk. systemd is told when it is ready "
      "(NOTIFY_SOCKET)."},

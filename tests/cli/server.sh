@@ -99,6 +99,26 @@ drains()
 }
 test_that "SIGTERM: nobody is let in any more, and what has begun is finished" drains
 
+tells_its_health()
+{
+    run token create t --role viewer; exits 0
+    start_server
+    get /v1/queues; shows '^HTTP/1.1 401'
+    get /health; shows '^HTTP/1.1 200' '"healthy":true'
+    get /ready; shows '^HTTP/1.1 200' '"ready":true'
+    exec 7<>"/dev/tcp/127.0.0.1/$port"
+    printf 'GET /ready HTTP/1.1\r\n' >&7
+    get /health # it has seen the first half by then
+    kill -TERM "$server"
+    until ! (exec 8<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+    printf 'Host: localhost\r\n\r\n' >&7
+    tr -d '\r' <&7 >"$folder/out"
+    ran="asked whether it is ready while it ends" status=0
+    shows '^HTTP/1.1 503' 'the server is stopping'
+    ends 0
+}
+test_that "T-090 health and ready need no token, and a server that ends is not ready" tells_its_health
+
 hurries()
 {
     start_server --drain 1h

@@ -34,11 +34,27 @@ help_worker() { pages worker help-worker.txt; }
 test_that "the pages of the worker commands are as recorded" help_worker
 help_token() { pages token help-token.txt; }
 test_that "the pages of the token commands are as recorded" help_token
-help_events() { run help events; exits 0; golden help-events.txt; }
-test_that "the page of pawl events is as recorded" help_events
+help_besides()
+{
+    local name
+    : >"$folder/pages"
+    for name in $("$PAWL_BIN" help | sed -n '/^Besides/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+        { echo "==== pawl help $name"; "$PAWL_BIN" help "$name"; echo; } >>"$folder/pages"
+    done
+    mv "$folder/pages" "$folder/out"
+    ran="pawl help …" status=0
+    golden help-besides.txt
+}
+test_that "the pages of the commands of one word are as recorded" help_besides
 
-help_import() { run help import; exits 0; golden help-import.txt; }
-test_that "the page of pawl import is as recorded" help_import
+help_is_whole()
+{
+    local group
+    for group in $("$PAWL_BIN" help | sed -n 's/^  \([a-z]*\) [a-z][a-z-]*  .*/\1/p' | sort -u); do
+        grep -q "^==== pawl help $group " "$here/golden/help-$group.txt" || complain "no recorded pages of $group"
+    done
+}
+test_that "each group of commands has its pages recorded" help_is_whole
 
 help_forms()
 {
