@@ -193,6 +193,7 @@ PAWL_API bool pawl_task_state_is_terminal(enum pawl_task_state state);
 enum {
     PAWL_TASK_ID_BYTES_MAX = 64,         /* of an id that is chosen anew */
     PAWL_TASK_ID_STORED_BYTES_MAX = 128, /* of one that an import has kept: room for any task's id */
+    PAWL_CHECKPOINT_ID_BYTES = 36,       /* always */
     PAWL_QUEUE_NAME_BYTES_MAX = 64,
     PAWL_WORKER_ID_BYTES_MAX = 128,
     PAWL_KEY_BYTES_MAX = 256, /* idempotency keys and request ids */
@@ -505,6 +506,9 @@ struct pawl_change {
      * letters). That goes on by itself, in slices; a call waits 5 s for it. */
     bool *continuing;
     bool is_forced;         /* resolve: QUEUED although its work is seen to go on */
+    /* Written if given, on PAWL_OK: the id of a new checkpoint, NUL-terminated; room for
+     * PAWL_CHECKPOINT_ID_BYTES + 1. */
+    char *checkpoint_id;
 };
 #define PAWL_CHANGE_INIT PAWL_INIT_OF(struct pawl_change)
 
@@ -521,7 +525,8 @@ PAWL_API enum pawl_code pawl_task_progress(struct pawl *pawl, struct pawl_str ta
                                            const struct pawl_change *change, struct pawl_error *err)
     PAWL_MUST_USE;
 
-/* Saves resumable state: a JSON value. The newest 64 are kept. */
+/* Saves resumable state: a JSON value. The newest 64 are kept. change->checkpoint_id tells the new one's id, by which
+ * pawl_task_restore finds it. */
 PAWL_API enum pawl_code pawl_task_checkpoint(struct pawl *pawl, struct pawl_str task_id, int32_t step,
                                              struct pawl_str state, const struct pawl_change *change,
                                              struct pawl_error *err) PAWL_MUST_USE;
@@ -691,11 +696,12 @@ PAWL_API enum pawl_stop_reason pawl_work_stop_reason(const struct pawl_work *wor
  * none could be made. */
 PAWL_API int pawl_work_stop_fd(struct pawl_work *work);
 
-/* pawl_task_progress, _checkpoint and _log under the work's fence. PAWL_LEASE_LOST has told all there is: return. */
+/* pawl_task_progress, _checkpoint and _log under the work's fence. PAWL_LEASE_LOST has told all there is: return.
+ * checkpoint_id: NULL, or as in struct pawl_change. */
 PAWL_API enum pawl_code pawl_work_progress(struct pawl_work *work, double percent, struct pawl_error *err)
     PAWL_MUST_USE;
 PAWL_API enum pawl_code pawl_work_checkpoint(struct pawl_work *work, int32_t step, struct pawl_str state,
-                                             struct pawl_error *err) PAWL_MUST_USE;
+                                             char *checkpoint_id, struct pawl_error *err) PAWL_MUST_USE;
 PAWL_API enum pawl_code pawl_work_log(struct pawl_work *work, struct pawl_str line, struct pawl_error *err)
     PAWL_MUST_USE;
 

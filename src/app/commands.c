@@ -461,7 +461,8 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "With - as TEXT, the lines of standard input are added.\n" INSIDE_NOTES},
     {"task", "checkpoint", pawl_cli_task_checkpoint, "[ID] STEP STATE", 2, 3, PAWL_TAKES_FENCE,
      "Save a state to go on from", NULL,
-     "STATE is " INPUT_FORMS ". The next attempt finds it in its task as `checkpoint`.\n"
+     "STATE is " INPUT_FORMS ". The next attempt finds it in its task as `checkpoint`. With --output its id is "
+     "printed.\n"
      INSIDE_NOTES},
     {"task", "retry-after", pawl_cli_task_retry_after, "T", 1, 1, 0,
      "Say how long to wait before the retry", NULL,

@@ -113,6 +113,24 @@ int pawl_cli_task_log(struct pawl_cli *cli)
     return finish(cli, code);
 }
 
+/* What was saved, where somebody asks for it: a command that notes its progress says nothing by itself. */
+static void show_checkpoint(struct pawl_cli *cli, struct pawl_str id, int32_t step)
+{
+    const struct pawl_output *out = &cli->out;
+    if (!pawl_given(cli, "output")) return;
+    if (out->form == PAWL_FORM_NAME || pawl_output_is_table(out)) {
+        pawl_output_text(out, id);
+        return;
+    }
+    struct pawl_json_writer w;
+    pawl_json_writer_init(&w, cli->scratch);
+    pawl_json_begin_object(&w);
+    pawl_json_put_member_text(&w, "id", id);
+    pawl_json_put_member_int64(&w, "step", step);
+    pawl_json_end_object(&w);
+    pawl_output_json_line(out, pawl_json_writer_done(&w));
+}
+
 int pawl_cli_task_checkpoint(struct pawl_cli *cli)
 {
     struct pawl_str id;
@@ -129,15 +147,27 @@ int pawl_cli_task_checkpoint(struct pawl_cli *cli)
     if (pawl_tell_open(&tell, cli, id)) {
         struct pawl_str rest =
             pawl_arena_format(cli->keep, "%" PRId32 " %.*s", step, PAWL_STR_ARG(state));
-        code = pawl_tell_say(&tell, cli, "checkpoint", rest, false, NULL);
+        struct pawl_str text = {0};
+        code = pawl_tell_say(&tell, cli, "checkpoint", rest, false, &text);
         pawl_tell_close(&tell);
+        struct pawl_json *json = NULL;
+        struct pawl_str made = {0};
+        bool is_whole = code == PAWL_OK && pawl_json_parse(pawl_str_trim(text), cli->scratch, &json, NULL) == PAWL_OK &&
+                        pawl_json_text(pawl_json_member(json, PAWL_STR("id")), cli->scratch, &made);
+        if (is_whole) show_checkpoint(cli, made, step);
+        if (code == PAWL_OK && !is_whole) {
+            code = pawl_error_set(&cli->err, PAWL_IO, "the worker answers what is not understood");
+        }
         return finish(cli, code);
     }
+    char made[PAWL_CHECKPOINT_ID_BYTES + 1] = "";
     pawl_cli_change(cli, id, &fence, &change);
+    change.checkpoint_id = made;
     code = pawl_cli_begin(cli);
     if (code == PAWL_OK) {
         code = pawl_task_checkpoint(cli->pawl, id, step, state, &change, &cli->err);
     }
+    if (code == PAWL_OK) show_checkpoint(cli, pawl_str_of(made), step);
     return finish(cli, code);
 }
 

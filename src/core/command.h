@@ -222,6 +222,7 @@ struct pawl_command {
     union {
         struct pawl_added *added;      /* CREATE, one a member */
         struct pawl_grant *grant;      /* START */
+        char *checkpoint_id;           /* CHECKPOINT, written by the engine; may be NULL */
         struct pawl_claimed *claimed;  /* CLAIM */
         struct pawl_renewal *renewals; /* RENEW, one a fence */
         struct pawl_updated *updated;  /* UPDATE */
@@ -235,6 +236,7 @@ struct pawl_command {
 
     enum pawl_code code; /* the answer */
     struct pawl_error err;
+    int64_t made;         /* CHECKPOINT: its key */
     int64_t taken;        /* CLAIM: tasks it has taken off its queues; not those it had before */
     bool continuing;      /* answered before all that it caused was through */
     bool is_anothers;     /* CONTINUE: it was caused elsewhere, and somebody there may wait for its count */

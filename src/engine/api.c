@@ -64,6 +64,7 @@ static enum pawl_code begin_change(struct pawl *pawl, struct pawl_request *reque
     command->reason = said.reason;
     request->continuing = said.continuing;
     command->is_forced = said.is_forced;
+    if (kind == PAWL_COMMAND_CHECKPOINT) command->out.checkpoint_id = said.checkpoint_id;
     return PAWL_OK;
 }
 
@@ -304,9 +305,15 @@ enum pawl_code pawl_task_checkpoint(struct pawl *pawl, struct pawl_str task_id, 
 {
     struct pawl_request request;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_CHECKPOINT, task_id, change, err);
+    if (code != PAWL_OK) return code;
+    char id[PAWL_CHECKPOINT_ID_BYTES + 1] = "";
+    char *out = request.command.out.checkpoint_id;
     request.command.ask.checkpoint.step = step;
     request.command.ask.checkpoint.state = state;
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    request.command.out.checkpoint_id = id;
+    code = check_and_ask(pawl, &request, err);
+    if (code == PAWL_OK && out != NULL) memcpy(out, id, sizeof id);
+    return code;
 }
 
 enum pawl_code pawl_task_log(struct pawl *pawl, struct pawl_str task_id, struct pawl_str line,

@@ -17,6 +17,7 @@
 #include "core/task/calendar.h"
 #include "core/task/queue.h"
 #include "engine/listen.h"
+#include "store/id.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -51,6 +52,17 @@ static bool is_abandoned(const struct pawl_request *request)
     return request->command.kind == PAWL_COMMAND_CLAIM && atomic_load(&request->is_cancelled);
 }
 
+static void tell_checkpoint(struct pawl_transaction *t, struct pawl_command *command)
+{
+    if (command->out.checkpoint_id == NULL) return;
+    struct pawl_str id =
+        pawl_checkpoint_id(t->head.store_id, command->made, t->step.now_ms, t->step.set.arena);
+    if (id.len == 0) return; /* the arena is full, so the step will fail */
+    pawl_assert(id.len == PAWL_CHECKPOINT_ID_BYTES);
+    memcpy(command->out.checkpoint_id, id.ptr, id.len);
+    command->out.checkpoint_id[id.len] = '\0';
+}
+
 static bool run_one(struct pawl_transaction *t, struct pawl_request *request)
 {
     size_t caused = t->step.caused.count;
@@ -65,6 +77,9 @@ static bool run_one(struct pawl_transaction *t, struct pawl_request *request)
         request->command.code = PAWL_OK; /* with no grant */
     } else if (pawl_step_run(&t->step, &request->command) == PAWL_NEED) {
         return false;
+    }
+    if (request->command.kind == PAWL_COMMAND_CHECKPOINT && request->command.code == PAWL_OK) {
+        tell_checkpoint(t, &request->command);
     }
     pawl_own_note_caused(t, request, caused);
     request->is_done = true;

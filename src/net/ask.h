@@ -14,6 +14,7 @@ struct pawl_ask {
     /* On the engine's thread, after PAWL_OK: answers the exchange. */
     void (*answer)(struct pawl_ask *ask);
     bool continuing; /* of request.continuing */
+    char checkpoint_id[PAWL_CHECKPOINT_ID_BYTES + 1]; /* of a checkpoint */
 };
 
 /* In the exchange's arena, with `bytes` of which the first are the ask; NULL, and answered, without

@@ -97,9 +97,10 @@ enum pawl_code pawl_work_progress(struct pawl_work *work, double percent, struct
 }
 
 enum pawl_code pawl_work_checkpoint(struct pawl_work *work, int32_t step, struct pawl_str state,
-                                    struct pawl_error *err)
+                                    char *checkpoint_id, struct pawl_error *err)
 {
     struct pawl_change change = change_of(work);
+    change.checkpoint_id = checkpoint_id;
     return heard(work, pawl_task_checkpoint(work->supervisor->pawl, work->grant.fence.task_id, step,
                                             state, &change, err));
 }

@@ -174,8 +174,19 @@ static enum pawl_code say_checkpoint(struct said *said)
         pawl_error_prefix(&said->err, "state");
         return code;
     }
-    return pawl_task_checkpoint(said->talk->options.pawl, said->round->fence.task_id, (int32_t)step,
+    char id[PAWL_CHECKPOINT_ID_BYTES + 1];
+    change.checkpoint_id = id;
+    code = pawl_task_checkpoint(said->talk->options.pawl, said->round->fence.task_id, (int32_t)step,
                                 state, &change, &said->err);
+    if (code != PAWL_OK) return code;
+    struct pawl_json_writer w;
+    pawl_json_writer_init(&w, said->talk->arena);
+    pawl_json_begin_object(&w);
+    pawl_json_put_member_text(&w, "id", pawl_str_of(id));
+    pawl_json_put_member_int64(&w, "step", step);
+    pawl_json_end_object(&w);
+    said->json = pawl_json_writer_done(&w);
+    return PAWL_OK;
 }
 
 static enum pawl_code say_retry_after(struct said *said)

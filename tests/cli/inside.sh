@@ -36,6 +36,13 @@ checkpoints()
     state c COMPLETED
     sed -n 1p tasks | grep -q '"attempt":1,.*"checkpoint":null'
     sed -n 2p tasks | grep -q '"attempt":2,.*"checkpoint":{"at":17},"checkpoint_step":3'
+    add --id m --hold
+    run task checkpoint m 1 '{}'; exits 0; prints ''
+    run task checkpoint m 2 '{}' -o name; exits 0; shows '^[0-9a-f-]{36}$'
+    run task checkpoint m 3 '{}' -o json; exits 0; shows '^\{"id":"[0-9a-f-]{36}","step":3\}$'
+    add --id n
+    work -- sh -c 'pawl task checkpoint 1 "{}" -o name'
+    run task result n; shows '^"?[0-9a-f-]{36}"?$'
     run task checkpoint c x '{}'; refuses 2 INVALID 'step: `x`'
     run task checkpoint c 1 '{'; refuses 2 INVALID 'state: '
 }

@@ -44,6 +44,26 @@ TEST_EACH_STORE("T-017 of two checkpoints the latest restores the second, its id
     CHECK_EQ(3, lab_get(lab, id).version);
 }
 
+TEST_EACH_STORE("T-017 a checkpoint tells its id, by which it is found; a refused one tells none")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.hold = true));
+    for (int32_t step = 1; step <= 2; step++) {
+        char made[PAWL_CHECKPOINT_ID_BYTES + 1] = "";
+        struct pawl_checkpoint got;
+        check_ok(lab, pawl_task_checkpoint(lab->pawl, id, step, PAWL_STR("{}"),
+                                           CHANGE(.checkpoint_id = made), &lab->err));
+        check_ok(lab, pawl_task_restore(lab->pawl, id, pawl_str_of(made), lab->keep, &got, &lab->err));
+        CHECK_EQ(step, got.step);
+        CHECK_STR(made, got.id);
+    }
+    char untouched[PAWL_CHECKPOINT_ID_BYTES + 1] = "none";
+    CHECK_REFUSED(PAWL_CONFLICT, pawl_task_checkpoint(lab->pawl, id, 3, PAWL_STR("{}"),
+                                                      CHANGE(.checkpoint_id = untouched, .expected_version = 99),
+                                                      &lab->err));
+    CHECK_TEXT("none", untouched);
+}
+
 TEST_EACH_STORE("T-018 a checkpoint and a completion from PENDING survive reopening")
 {
     lab_open(lab);

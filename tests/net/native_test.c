@@ -44,6 +44,7 @@ TEST_EACH_STORE("over HTTP a task is added, claimed, kept, told of and completed
     CHECK_STR("false", at(&house, "continuing")->raw);
     ask(&house, 200, format(&house, "POST /v1/tasks/%s/checkpoint", id),
         format(&house, "{%s,\"step\":7,\"state\":null}", fence));
+    const char *saved = c_text_at(&house, "checkpoint_id");
     ask(&house, 200, format(&house, "POST /v1/tasks/%s/log", id),
         format(&house, "{%s,\"line\":\"half way\"}", fence));
     ask(&house, 200, "POST /v1/leases/renew",
@@ -80,6 +81,7 @@ TEST_EACH_STORE("over HTTP a task is added, claimed, kept, told of and completed
     CHECK_STR("null", at(&house, "state")->raw);
     ask(&house, 200, format(&house, "GET /v1/tasks/%s/checkpoints/latest", id), "");
     CHECK_STR(checkpoint, text_at(&house, "id"));
+    CHECK_TEXT(checkpoint, saved);
     ask(&house, 200, format(&house, "GET /v1/tasks/%s/late-results", id), "");
     CHECK_STR("fail", text_at(&house, "late_results/0/kind"));
     ask(&house, 200, format(&house, "GET /v1/tasks/%s/events?limit=1&after=1", id), "");

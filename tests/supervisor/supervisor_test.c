@@ -1055,7 +1055,7 @@ TEST_EACH_STORE(
 static enum pawl_work_end save_and_stop(struct stage *stage, struct pawl_work *work)
 {
     (void)wait_for_stop(stage, work);
-    atomic_store(&stage->code, (int)pawl_work_checkpoint(work, 7, PAWL_STR("{\"at\":7}"), NULL));
+    atomic_store(&stage->code, (int)pawl_work_checkpoint(work, 7, PAWL_STR("{\"at\":7}"), NULL, NULL));
     return PAWL_WORK_STOPPED;
 }
 

@@ -123,7 +123,9 @@ TEST_EACH_STORE("a command says progress, log, checkpoint and retry-after, and a
     check_says(fd, "progress 42.5\n", "ok");
     check_says(fd, "progress 43%\r\n", "ok");
     check_says(fd, "log  two  words \n", "ok");
-    check_says(fd, "checkpoint 3 {\"at\":17}\n", "ok");
+    put(fd, "checkpoint 3 {\"at\":17}\n");
+    char saved[256];
+    (void)snprintf(saved, sizeof saved, "%s", hear(fd));
     check_says(fd, "retry-after 2m\n", "ok");
     int64_t asked_boot_ms = pawl_clock_boot_ms();
     put(fd, "lease\n");
@@ -150,6 +152,9 @@ TEST_EACH_STORE("a command says progress, log, checkpoint and retry-after, and a
                                &lab->err),
              &lab->err);
     CHECK_EQ(3, checkpoint.step);
+    char want[256];
+    (void)snprintf(want, sizeof want, "ok {\"id\":\"%.*s\",\"step\":3}", PAWL_STR_ARG(checkpoint.id));
+    CHECK_TEXT(want, saved);
     CHECK_STR("{\"at\":17}", checkpoint.state);
     close_scene(&scene);
 }
@@ -272,7 +277,8 @@ TEST_EACH_STORE("the largest checkpoint is taken; a longer line is refused and i
         CHECK(sent > 0);
         at += (size_t)sent;
     }
-    check_says(fd, "\n", "ok");
+    put(fd, "\n");
+    CHECK(strstr(hear(fd), "ok {\"id\":\"") != NULL);
     char piece[64 * 1024];
     memset(piece, 'x', sizeof piece);
     size_t sent = 0;

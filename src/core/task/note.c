@@ -69,6 +69,7 @@ enum pawl_code pawl_rule_checkpoint(struct pawl_step *step, struct pawl_command 
                                         .epoch = task->epoch,
                                         .at_ms = step->now_ms,
                                         .state = command->ask.checkpoint.state};
+    command->made = row->key;
     pawl_set_append(&step->set, PAWL_APPEND_CHECKPOINT, row);
     pawl_set_know(&step->set, PAWL_LOOK_CHECKPOINT, task->key, none, row);
     task->checkpoint_bytes = (int64_t)row->state.len;

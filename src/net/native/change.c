@@ -78,6 +78,9 @@ static void answer_change(struct pawl_ask *ask)
     pawl_json_begin_object(&w);
     pawl_json_put_member_text(&w, "id", ask->request.command.task_id);
     pawl_json_put_member_bool(&w, "continuing", ask->continuing);
+    if (ask->request.command.kind == PAWL_COMMAND_CHECKPOINT) {
+        pawl_json_put_member_text(&w, "checkpoint_id", pawl_str_of(ask->checkpoint_id));
+    }
     pawl_json_end_object(&w);
     pawl_exchange_answer_json(ask->exchange, 200, &w);
 }
@@ -99,6 +102,7 @@ static void *begin_change(struct pawl_exchange *exchange, void *self, size_t byt
         code = pawl_said_fill(&said, kind, pawl_exchange_variable(exchange, "id"),
                               &ask->request.command, &err);
     }
+    if (kind == PAWL_COMMAND_CHECKPOINT) ask->request.command.out.checkpoint_id = ask->checkpoint_id;
     if (code == PAWL_OK) return ask;
     pawl_ask_refuse(exchange, &err);
     return NULL;
