@@ -11,6 +11,12 @@ enum {
     PAWL_DURATION_TEXT_BYTES_MAX = 31, /* "-106751991167d7h12m55.807s" has 26 */
 };
 
+/* Of two instants of one clock. */
+static inline int64_t pawl_earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 #define PAWL_INSTANT_MS_MAX INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
 
 /* Reads an instant of the years 1970 to 9999; false, and *at_ms untouched, for all else.

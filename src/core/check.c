@@ -67,8 +67,8 @@ static enum pawl_code check_json(const char *field, struct pawl_str text, size_t
     return code;
 }
 
-static enum pawl_code check_range(const char *field, int64_t value, int64_t min, int64_t max,
-                                  struct pawl_error *err)
+enum pawl_code pawl_check_range(const char *field, int64_t value, int64_t min, int64_t max,
+                                struct pawl_error *err)
 {
     if (value >= min && value <= max) return PAWL_OK;
     return pawl_error_set(err, PAWL_INVALID, "%s: %" PRId64 " is not from %" PRId64 " to %" PRId64, field,
@@ -124,14 +124,14 @@ enum pawl_code pawl_check_queue_name(struct pawl_str name, struct pawl_error *er
 
 enum pawl_code pawl_check_retry(const struct pawl_retry *retry, struct pawl_error *err)
 {
-    enum pawl_code code = check_range("max_retries", retry->max_retries, -1, PAWL_RETRIES_MAX, err);
-    if (code == PAWL_OK) code = check_range("backoff", retry->backoff, 0, PAWL_BACKOFF_FIXED, err);
-    if (code == PAWL_OK) code = check_range("delay_ms", retry->delay_ms, -1, PAWL_DELAY_MS_MAX, err);
+    enum pawl_code code = pawl_check_range("max_retries", retry->max_retries, -1, PAWL_RETRIES_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("backoff", retry->backoff, 0, PAWL_BACKOFF_FIXED, err);
+    if (code == PAWL_OK) code = pawl_check_range("delay_ms", retry->delay_ms, -1, PAWL_DELAY_MS_MAX, err);
     if (code == PAWL_OK) {
-        code = check_range("delay_ms_max", retry->delay_ms_max, 0, PAWL_DELAY_MS_MAX / 2, err);
+        code = pawl_check_range("delay_ms_max", retry->delay_ms_max, 0, PAWL_DELAY_MS_MAX / 2, err);
     }
     if (code == PAWL_OK) {
-        code = check_range("jitter_ms", retry->jitter_ms, 0, PAWL_DELAY_MS_MAX / 2, err);
+        code = pawl_check_range("jitter_ms", retry->jitter_ms, 0, PAWL_DELAY_MS_MAX / 2, err);
     }
     return code;
 }
@@ -237,14 +237,14 @@ static enum pawl_code check_fields(const struct pawl_task_new *ask, struct pawl_
         code = pawl_check_name("key", ask->key, PAWL_KEY_BYTES_MAX, err);
     }
     if (code == PAWL_OK) {
-        code = check_range("priority", ask->priority, PAWL_PRIORITY_LOWEST, PAWL_PRIORITY_MAX, err);
+        code = pawl_check_range("priority", ask->priority, PAWL_PRIORITY_LOWEST, PAWL_PRIORITY_MAX, err);
     }
     if (code == PAWL_OK) code = pawl_check_retry(&ask->retry, err);
-    if (code == PAWL_OK) code = check_range("run_at_ms", ask->run_at_ms, 0, PAWL_INSTANT_MS_MAX - PAWL_DELAY_MS_MAX, err);
-    if (code == PAWL_OK) code = check_range("delay_ms", ask->delay_ms, 0, PAWL_DELAY_MS_MAX, err);
-    if (code == PAWL_OK) code = check_range("timeout_ms", ask->timeout_ms, 0, PAWL_DELAY_MS_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("run_at_ms", ask->run_at_ms, 0, PAWL_INSTANT_MS_MAX - PAWL_DELAY_MS_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("delay_ms", ask->delay_ms, 0, PAWL_DELAY_MS_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("timeout_ms", ask->timeout_ms, 0, PAWL_DELAY_MS_MAX, err);
     if (code == PAWL_OK) {
-        code = check_range("dependency_policy", ask->dependency_policy, 0, PAWL_DEPENDENCY_IGNORE, err);
+        code = pawl_check_range("dependency_policy", ask->dependency_policy, 0, PAWL_DEPENDENCY_IGNORE, err);
     }
     if (code == PAWL_OK) code = check_text("actor", ask->actor, PAWL_REASON_BYTES_MAX, err);
     return code;
@@ -412,24 +412,24 @@ enum pawl_code pawl_check_create(const struct pawl_task_new *asks, size_t count,
 static enum pawl_code check_lease_ms(int64_t lease_ms, struct pawl_error *err)
 {
     if (lease_ms == 0) return PAWL_OK;
-    return check_range("lease_ms", lease_ms, PAWL_LEASE_MS_MIN, PAWL_LEASE_MS_MAX, err);
+    return pawl_check_range("lease_ms", lease_ms, PAWL_LEASE_MS_MIN, PAWL_LEASE_MS_MAX, err);
 }
 
 enum pawl_code pawl_check_claim(const struct pawl_claim *ask, struct pawl_error *err)
 {
     enum pawl_code code = pawl_check_name("worker_id", ask->worker_id, PAWL_WORKER_ID_BYTES_MAX, err);
-    if (code == PAWL_OK) code = check_range("max", ask->max, 0, PAWL_BATCH_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("max", ask->max, 0, PAWL_BATCH_MAX, err);
     if (code == PAWL_OK) {
-        code = check_range("queues", (int64_t)ask->queue_count, 0, PAWL_CLAIM_QUEUES_MAX, err);
+        code = pawl_check_range("queues", (int64_t)ask->queue_count, 0, PAWL_CLAIM_QUEUES_MAX, err);
     }
     for (size_t i = 0; code == PAWL_OK && i < ask->queue_count; i++) {
         code = pawl_check_queue_name(ask->queues[i], err);
     }
     if (code == PAWL_OK) {
-        code = check_range("priority_min", ask->priority_min, 0, PAWL_PRIORITY_MAX, err);
+        code = pawl_check_range("priority_min", ask->priority_min, 0, PAWL_PRIORITY_MAX, err);
     }
     if (code == PAWL_OK) code = check_lease_ms(ask->lease_ms, err);
-    if (code == PAWL_OK) code = check_range("wait_ms", ask->wait_ms, 0, PAWL_WAIT_MS_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("wait_ms", ask->wait_ms, 0, PAWL_WAIT_MS_MAX, err);
     if (code == PAWL_OK && ask->request_id.len > 0) {
         code = pawl_check_name("request_id", ask->request_id, PAWL_KEY_BYTES_MAX, err);
     }
@@ -440,7 +440,7 @@ static enum pawl_code check_fence(const struct pawl_fence *fence, struct pawl_er
 {
     if (fence->task_id.len == 0) return pawl_error_set(err, PAWL_INVALID, "fence: task_id is empty");
     enum pawl_code code = pawl_check_name("fence: owner", fence->owner, PAWL_WORKER_ID_BYTES_MAX, err);
-    if (code == PAWL_OK) code = check_range("fence: epoch", fence->epoch, 1, INT64_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("fence: epoch", fence->epoch, 1, INT64_MAX, err);
     return code;
 }
 
@@ -461,7 +461,7 @@ static enum pawl_code check_failure(const struct pawl_failure *failure, struct p
 {
     enum pawl_code code = check_text("error", failure->error, PAWL_ERROR_BYTES_MAX, err);
     if (code != PAWL_OK) return code;
-    return check_range("retry_after_ms", failure->retry_after_ms, -1, PAWL_DELAY_MS_MAX, err);
+    return pawl_check_range("retry_after_ms", failure->retry_after_ms, -1, PAWL_DELAY_MS_MAX, err);
 }
 
 static enum pawl_code check_resolve(const struct pawl_command *command, struct pawl_arena *scratch,
@@ -489,7 +489,7 @@ static enum pawl_code check_resolve(const struct pawl_command *command, struct p
 static enum pawl_code check_queue_set(const struct pawl_queue_set *ask, struct pawl_error *err)
 {
     enum pawl_code code = pawl_check_queue_name(ask->name, err);
-    if (code == PAWL_OK) code = check_range("pause", ask->pause, 0, 2, err);
+    if (code == PAWL_OK) code = pawl_check_range("pause", ask->pause, 0, 2, err);
     if (code == PAWL_OK && ask->set_lease) code = check_lease_ms(ask->lease_ms, err);
     if (code == PAWL_OK && ask->set_retry) code = pawl_check_retry(&ask->retry, err);
     return code;
@@ -500,7 +500,7 @@ static enum pawl_code check_redrive(const struct pawl_redrive *ask, struct pawl_
 {
     enum pawl_code code = ask->queue.len == 0 ? PAWL_OK : pawl_check_queue_name(ask->queue, err);
     if (code == PAWL_OK) code = check_text("error_has", ask->error_has, PAWL_REASON_BYTES_MAX, err);
-    if (code == PAWL_OK) code = check_range("max", ask->max, 0, INT64_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("max", ask->max, 0, INT64_MAX, err);
     if (code == PAWL_OK) {
         code = check_json("input", ask->resume.input, PAWL_PAYLOAD_BYTES_MAX, scratch, err);
     }
@@ -514,9 +514,9 @@ static enum pawl_code check_definition(const struct pawl_definition_new *is, str
     size_t bytes_max = is->kind == PAWL_DEFINITION_TASK ? PAWL_QUEUE_NAME_BYTES_MAX
                                                         : PAWL_DEFINITION_NAME_BYTES_MAX;
     enum pawl_code code =
-        check_range("kind", is->kind, PAWL_DEFINITION_TASK, PAWL_DEFINITION_KIND_LAST, err);
+        pawl_check_range("kind", is->kind, PAWL_DEFINITION_TASK, PAWL_DEFINITION_KIND_LAST, err);
     if (code == PAWL_OK) code = pawl_check_name("name", is->name, bytes_max, err);
-    if (code == PAWL_OK) code = check_range("version", is->version, INT32_MIN, INT32_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("version", is->version, INT32_MIN, INT32_MAX, err);
     return code;
 }
 
@@ -540,17 +540,17 @@ static enum pawl_code check_update(const struct pawl_update *update, struct pawl
 {
     enum pawl_code code = PAWL_OK;
     if (!update->extends_lease) {
-        code = check_range("status", update->status, PAWL_UPDATE_IN_PROGRESS, PAWL_UPDATE_CANCELED, err);
+        code = pawl_check_range("status", update->status, PAWL_UPDATE_IN_PROGRESS, PAWL_UPDATE_CANCELED, err);
     }
     if (code == PAWL_OK) code = check_json("output", update->output, PAWL_PAYLOAD_BYTES_MAX, scratch, err);
     if (code == PAWL_OK) code = check_text("reason", update->reason, PAWL_ERROR_BYTES_MAX, err);
     if (code == PAWL_OK) {
-        code = check_range("callback_after_ms", update->callback_after_ms, 0, PAWL_DELAY_MS_MAX, err);
+        code = pawl_check_range("callback_after_ms", update->callback_after_ms, 0, PAWL_DELAY_MS_MAX, err);
     }
     if (code == PAWL_OK && update->worker_id.len > 0) {
         code = pawl_check_name("worker_id", update->worker_id, PAWL_WORKER_ID_BYTES_MAX, err);
     }
-    if (code == PAWL_OK) code = check_range("epoch", update->epoch, 0, INT64_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("epoch", update->epoch, 0, INT64_MAX, err);
     return code == PAWL_OK ? check_logs(update, err) : code;
 }
 
@@ -600,7 +600,7 @@ static enum pawl_code check_workflow_start(const struct pawl_workflow_start *ask
     if (code == PAWL_OK && ask->definition != NULL && ask->definition->node_count == 0) {
         code = pawl_error_set(err, PAWL_INVALID, "tasks: there are none");
     }
-    if (code == PAWL_OK) code = check_range("version", ask->version, 0, INT32_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("version", ask->version, 0, INT32_MAX, err);
     if (code == PAWL_OK && ask->id.len > 0) {
         code = pawl_check_name("id", ask->id, PAWL_TASK_ID_BYTES_MAX, err);
     }
@@ -610,7 +610,7 @@ static enum pawl_code check_workflow_start(const struct pawl_workflow_start *ask
     if (code == PAWL_OK) {
         code = check_text("correlation_id", ask->correlation_id, PAWL_KEY_BYTES_MAX, err);
     }
-    if (code == PAWL_OK) code = check_range("priority", ask->priority, 0, PAWL_PRIORITY_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("priority", ask->priority, 0, PAWL_PRIORITY_MAX, err);
     if (code == PAWL_OK) {
         code = check_object("domains", ask->domains, PAWL_METADATA_BYTES_MAX, scratch, err);
     }
@@ -624,7 +624,7 @@ static enum pawl_code check_workflow_operate(const struct pawl_workflow_operate 
                                              struct pawl_arena *scratch, struct pawl_error *err)
 {
     enum pawl_code code =
-        check_range("verb", ask->verb, PAWL_WORKFLOW_PAUSE, PAWL_WORKFLOW_SET_VARIABLES, err);
+        pawl_check_range("verb", ask->verb, PAWL_WORKFLOW_PAUSE, PAWL_WORKFLOW_SET_VARIABLES, err);
     bool names_task = ask->verb == PAWL_WORKFLOW_SKIP;
     if (code == PAWL_OK && names_task && ask->reference.len == 0) {
         code = pawl_error_set(err, PAWL_INVALID, "reference: is empty");
@@ -662,7 +662,7 @@ static enum pawl_code check_own(const struct pawl_command *command, struct pawl_
         if (command->ask.percent - command->ask.percent == 0.0) return PAWL_OK; /* NaN, infinities */
         return pawl_error_set(err, PAWL_INVALID, "percent: is not a finite number");
     case PAWL_COMMAND_CHECKPOINT: {
-        enum pawl_code code = check_range("step", command->ask.checkpoint.step, 0, INT32_MAX, err);
+        enum pawl_code code = pawl_check_range("step", command->ask.checkpoint.step, 0, INT32_MAX, err);
         if (code != PAWL_OK) return code;
         if (command->ask.checkpoint.state.len == 0) {
             return pawl_error_set(err, PAWL_INVALID, "state: is empty");
@@ -681,7 +681,7 @@ static enum pawl_code check_own(const struct pawl_command *command, struct pawl_
         if (!command->has_fence) {
             return pawl_error_set(err, PAWL_MISUSE, "release: only a holder can, with its fence");
         }
-        return check_range("delay_ms", command->ask.delay_ms, 0, PAWL_DELAY_MS_MAX, err);
+        return pawl_check_range("delay_ms", command->ask.delay_ms, 0, PAWL_DELAY_MS_MAX, err);
     case PAWL_COMMAND_RESUME:
         return check_json("input", command->ask.resume.input, PAWL_PAYLOAD_BYTES_MAX, scratch, err);
     case PAWL_COMMAND_RESOLVE:
@@ -729,7 +729,7 @@ enum pawl_code pawl_check_command(const struct pawl_command *command, struct paw
         }
     }
     if (code == PAWL_OK) {
-        code = check_range("expected_version", command->expected_version, 0, INT64_MAX, err);
+        code = pawl_check_range("expected_version", command->expected_version, 0, INT64_MAX, err);
     }
     if (code == PAWL_OK) code = check_text("actor", command->actor, PAWL_REASON_BYTES_MAX, err);
     if (code == PAWL_OK) code = check_text("reason", command->reason, PAWL_REASON_BYTES_MAX, err);

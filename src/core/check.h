@@ -25,6 +25,9 @@ bool pawl_resolve_needs_look(const struct pawl_command *command);
 /* A name: text of one line, not empty, without blanks around it. */
 enum pawl_code pawl_check_name(const char *field, struct pawl_str name, size_t bytes_max,
                                struct pawl_error *err);
+/* PAWL_INVALID: "field: value is not from min to max". */
+enum pawl_code pawl_check_range(const char *field, int64_t value, int64_t min, int64_t max,
+                                struct pawl_error *err);
 enum pawl_code pawl_check_queue_name(struct pawl_str name, struct pawl_error *err);
 enum pawl_code pawl_check_retry(const struct pawl_retry *retry, struct pawl_error *err);
 

@@ -95,11 +95,6 @@ static int64_t boot_now(const struct pawl *pawl)
     return pawl->env->boot_ms(pawl->env->self);
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Continuations, and what was found out about lost work: for the next step. */
 static bool has_own_work(const struct pawl *pawl)
 {
@@ -114,9 +109,9 @@ static int64_t wake_at(const struct pawl *pawl)
     int64_t at = pawl->has_timers ? pawl->next_due_boot_ms : INT64_MAX;
     if (has_own_work(pawl) || pawl_parked_is_roused(pawl->parked)) at = 0;
     if (at < pawl->no_step_until_boot_ms) at = pawl->no_step_until_boot_ms;
-    at = earlier(at, pawl_parked_until(pawl->parked));
+    at = pawl_earlier(at, pawl_parked_until(pawl->parked));
     for (const struct pawl_request *r = pawl->going_on.first; r != NULL; r = r->next) {
-        at = earlier(at, r->until_boot_ms);
+        at = pawl_earlier(at, r->until_boot_ms);
     }
     return at;
 }
@@ -173,7 +168,7 @@ void pawl_engine_hear_knocks(struct pawl *pawl)
 
 void pawl_stop_waiting(struct pawl *pawl)
 {
-    if (pawl == NULL) return;
+    if (pawl == NULL || pawl->pid != getpid()) return;
     (void)pthread_mutex_lock(&pawl->lock);
     pawl->waits_no_more = true;
     (void)pthread_mutex_unlock(&pawl->lock);

@@ -137,11 +137,6 @@ void pawl_item_detach(struct pawl_supervisor *supervisor, int32_t number)
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t progress_end(const struct pawl_supervisor *supervisor, const struct pawl_item *item)
 {
     int64_t progress_ms = supervisor->options.progress_ms;
@@ -228,10 +223,10 @@ size_t pawl_item_look(struct pawl_supervisor *supervisor, int32_t number, int64_
     }
     int64_t next = item->is_uncontained ? INT64_MAX : item->grace_at_boot_ms;
     if (item->reason != PAWL_STOP_LOST) {
-        next = earlier(next, kept.stop_at_boot_ms);
-        if (item->reason < PAWL_STOP_TIMED_OUT) next = earlier(next, item->timeout_at_boot_ms);
+        next = pawl_earlier(next, kept.stop_at_boot_ms);
+        if (item->reason < PAWL_STOP_TIMED_OUT) next = pawl_earlier(next, item->timeout_at_boot_ms);
         if (item->reason < PAWL_STOP_NO_PROGRESS) {
-            next = earlier(next, progress_end(supervisor, item));
+            next = pawl_earlier(next, progress_end(supervisor, item));
         }
     }
     if (next <= now_boot_ms && next != INT64_MAX) next = now_boot_ms + 1;

@@ -28,11 +28,6 @@ enum {
     RENEW_MS_DEFAULT = 0,
 };
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- Slots ----------------------------------------------------------------------------------- */
 
 static void *slot_run(void *self)
@@ -117,7 +112,7 @@ static void take_failure(struct pawl_supervisor *supervisor, const struct pawl_c
 {
     int64_t wait_ms = supervisor->claim_retry_ms * 2;
     if (wait_ms < CLAIM_RETRY_MS_MIN) wait_ms = CLAIM_RETRY_MS_MIN;
-    supervisor->claim_retry_ms = earlier(wait_ms, CLAIM_RETRY_MS_MAX);
+    supervisor->claim_retry_ms = pawl_earlier(wait_ms, CLAIM_RETRY_MS_MAX);
     supervisor->claim_at_boot_ms = pawl_clock_boot_ms() + supervisor->claim_retry_ms;
     pawl_log_write(&supervisor->pawl->log, PAWL_LOG_WARN, "supervisor.claim_failed",
                    PAWL_TEXT("worker", supervisor->worker_id),
@@ -198,9 +193,9 @@ static void wait_for_news(struct pawl_supervisor *supervisor)
     int32_t number;
     (void)pthread_mutex_lock(&supervisor->mutex);
     int64_t due = pawl_heap_first(&supervisor->looks, &number);
-    if (!supervisor->is_draining) due = earlier(due, supervisor->drain_at_boot_ms);
+    if (!supervisor->is_draining) due = pawl_earlier(due, supervisor->drain_at_boot_ms);
     bool waits = !supervisor->is_stopping && supervisor->claim_at_boot_ms > pawl_clock_boot_ms();
-    if (waits) due = earlier(due, supervisor->claim_at_boot_ms);
+    if (waits) due = pawl_earlier(due, supervisor->claim_at_boot_ms);
     (void)pthread_mutex_unlock(&supervisor->mutex);
     struct pollfd fds[] = {{.fd = supervisor->heard_fd, .events = POLLIN},
                            {.fd = supervisor->timer_fd, .events = POLLIN}};
@@ -228,14 +223,6 @@ static void *watcher_run(void *self)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static enum pawl_code check_range(const char *name, int64_t value, int64_t min, int64_t max,
-                                  struct pawl_error *err)
-{
-    if (value >= min && value <= max) return PAWL_OK;
-    return pawl_error_set(err, PAWL_INVALID, "%s: %" PRId64 " is not from %" PRId64 " to %" PRId64,
-                          name, value, min, max);
-}
-
 static enum pawl_code check_renewal(int64_t lease_ms, int64_t every_ms, struct pawl_error *err)
 {
     int64_t margin_ms = pawl_lease_margin_ms(lease_ms);
@@ -262,16 +249,17 @@ static enum pawl_code check_options(const struct pawl *pawl,
     enum pawl_code code = pawl_check_claim(&claim, err);
     if (options->slots == 0) options->slots = 1;
     if (options->grace_ms == 0) options->grace_ms = GRACE_MS_DEFAULT;
+    if (options->grace_ms == PAWL_DELAY_NONE) options->grace_ms = 0;
     if (code == PAWL_OK) {
-        code = check_range("slots", options->slots, 1, PAWL_SUPERVISOR_SLOTS_MAX, err);
+        code = pawl_check_range("slots", options->slots, 1, PAWL_SUPERVISOR_SLOTS_MAX, err);
     }
     if (code == PAWL_OK) {
-        code = check_range("detached_max", options->detached_max, 0, PAWL_DETACHED_MAX, err);
+        code = pawl_check_range("detached_max", options->detached_max, 0, PAWL_DETACHED_MAX, err);
     }
     if (code == PAWL_OK)
-        code = check_range("grace_ms", options->grace_ms, 1, PAWL_DELAY_MS_MAX, err);
+        code = pawl_check_range("grace_ms", options->grace_ms, 0, PAWL_DELAY_MS_MAX, err);
     if (code == PAWL_OK) {
-        code = check_range("progress_ms", options->progress_ms, 0, PAWL_DELAY_MS_MAX, err);
+        code = pawl_check_range("progress_ms", options->progress_ms, 0, PAWL_DELAY_MS_MAX, err);
     }
     int64_t lease_ms = options->lease_ms > 0 ? options->lease_ms : pawl->lease_ms;
     if (code == PAWL_OK) code = check_renewal(lease_ms, options->renew_every_ms, err);
@@ -503,13 +491,13 @@ enum pawl_code pawl_supervisor_stop(struct pawl_supervisor *supervisor, int64_t 
                                     struct pawl_error *err)
 {
     enum pawl_code code = check_alive(supervisor, err);
-    if (code == PAWL_OK) code = check_range("drain_ms", drain_ms, 0, PAWL_DELAY_MS_MAX, err);
+    if (code == PAWL_OK) code = pawl_check_range("drain_ms", drain_ms, 0, PAWL_DELAY_MS_MAX, err);
     if (code != PAWL_OK) return code;
     int64_t at_boot_ms = pawl_clock_boot_ms() + drain_ms;
     (void)pthread_mutex_lock(&supervisor->mutex);
     bool is_first = !supervisor->is_stopping;
     supervisor->is_stopping = true;
-    supervisor->drain_at_boot_ms = earlier(supervisor->drain_at_boot_ms, at_boot_ms);
+    supervisor->drain_at_boot_ms = pawl_earlier(supervisor->drain_at_boot_ms, at_boot_ms);
     int32_t in_hand = supervisor->in_hand_count;
     (void)pthread_mutex_unlock(&supervisor->mutex);
     if (is_first) {

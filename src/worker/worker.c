@@ -601,33 +601,28 @@ static void hear_signals(struct worker *worker)
     }
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* When something is due without anybody saying so. */
 static int64_t next_due(const struct worker *worker)
 {
     int64_t due = INT64_MAX;
     for (size_t i = 0; i < worker->pool_count; i++) {
         const struct pool *pool = &worker->pools[i];
-        if (wanted_count(pool) > 0) due = earlier(due, pool->claim_at_boot_ms);
+        if (wanted_count(pool) > 0) due = pawl_earlier(due, pool->claim_at_boot_ms);
     }
     if (worker->options->board != NULL && !is_idle(worker)) {
-        due = earlier(due, worker->board_at_boot_ms);
+        due = pawl_earlier(due, worker->board_at_boot_ms);
     }
     for (int32_t i = 0; i < worker->slot_count; i++) {
         const struct slot *slot = &worker->slots[i];
-        if (slot->phase == CLEARING) due = earlier(due, slot->look_at_boot_ms);
+        if (slot->phase == CLEARING) due = pawl_earlier(due, slot->look_at_boot_ms);
         if (slot->phase != WORKING) continue;
         if (slot->reason != STOP_NONE) {
-            due = earlier(due, slot->kill_at_boot_ms);
+            due = pawl_earlier(due, slot->kill_at_boot_ms);
             continue;
         }
         struct pawl_kept kept = kept_of(slot);
-        due = earlier(due, earlier(stop_at(&kept), timeout_at(slot)));
-        if (worker->is_draining) due = earlier(due, worker->drain_until_boot_ms);
+        due = pawl_earlier(due, pawl_earlier(stop_at(&kept), timeout_at(slot)));
+        if (worker->is_draining) due = pawl_earlier(due, worker->drain_until_boot_ms);
     }
     return due;
 }

@@ -319,7 +319,7 @@ TEST_EACH_STORE("T-052 intervals that do not leave the margin are refused, and n
     options.detached_max = PAWL_DETACHED_MAX + 1;
     CHECK_REFUSED(PAWL_INVALID, pawl_supervisor_start(lab->pawl, &options, &supervisor, &lab->err));
     options.detached_max = 0;
-    options.grace_ms = -1;
+    options.grace_ms = -2; /* -1 is PAWL_DELAY_NONE */
     CHECK_REFUSED(PAWL_INVALID, pawl_supervisor_start(lab->pawl, &options, &supervisor, &lab->err));
     options.grace_ms = 0;
     options.lease_ms = PAWL_LEASE_MS_MIN - 1;
@@ -769,7 +769,7 @@ TEST_EACH_STORE("T-045 T-046 D-08 a handler that does not stop is uncontained an
                 "slot; others go on; when it "
                 "ends, its task is queued exactly once")
 {
-    struct stage stage = {.options = {KEPT, .slots = 2, .grace_ms = 50}};
+    struct stage stage = {.options = {KEPT, .slots = 2, .grace_ms = PAWL_DELAY_NONE}};
     start(&stage, lab, swallow);
     struct pawl_str id = lab_add(lab, NEW());
     UNTIL(atomic_load(&stage.entered) == 1);
