@@ -26,9 +26,11 @@
  *             parent had locked.
  *   globals   there are none: no signal handler, no exit, nothing written to a terminal.
  *
- * Codes that any call may return besides those listed with it: PAWL_BUSY, PAWL_UNKNOWN_OUTCOME, PAWL_IO,
- * PAWL_CORRUPT, PAWL_NO_MEMORY, PAWL_MISUSE. After PAWL_BUSY nothing was committed. After
- * PAWL_UNKNOWN_OUTCOME it may have been; every call is safe to repeat (docs/store.md has the table).
+ * Codes that any call may return besides those listed with it: PAWL_INVALID (what was given is not well formed or out
+ * of its range; the sentence begins with the name of the field), PAWL_TOO_LARGE (it is larger than its limit below, or
+ * the answer than the arena it goes to), PAWL_BUSY, PAWL_UNKNOWN_OUTCOME, PAWL_IO, PAWL_CORRUPT, PAWL_NO_MEMORY,
+ * PAWL_MISUSE. After PAWL_BUSY nothing was committed. After PAWL_UNKNOWN_OUTCOME it may have been; every call is
+ * safe to repeat (docs/store.md has the table).
  * Where Pawl is installed, docs/ is share/doc/pawl; of the Debian packages, /usr/share/doc/libpawl-dev. */
 #ifndef PAWL_H
 #define PAWL_H
@@ -270,11 +272,17 @@ struct pawl_options {
     const struct pawl_env *env; /* NULL = the real world */
     const struct pawl_listener *listeners; /* copied */
     size_t listener_count;
-    /* called once for every completion this handle's steps commit, after the commit and before the call that
-     * caused it returns; may be NULL. It may look at the store; changing it from here is PAWL_MISUSE. */
+    /* Called once for every completion this handle's steps commit, after the commit and before the call that
+     * caused it returns; may be NULL. None is ever left out, so it is not queued as for listeners, and the next step
+     * of this handle waits for it: be quick, or hand on. Other processes do not wait; nothing of the store is held.
+     * It runs on the thread that has run the step, the library's own or of a driven handle the caller's, one call
+     * at a time. Looking at the store is allowed; changing it from here is PAWL_MISUSE.
+     *   title, result_start  borrowed for the call; of the result the first 200 code points; empty for none */
     void (*on_completed)(void *self, struct pawl_str title, struct pawl_str result_start);
     void *on_completed_self;
-    /* structured log events as one logfmt line each; NULL = no log */
+    /* Structured log events as one logfmt line each; NULL = no log. Called from threads of the library and from those
+     * that call it, perhaps several at a time, some of them in the middle of a transaction: it is to be quick and
+     * must not call back. The line is borrowed for the call. */
     void (*log)(void *self, enum pawl_log_level level, struct pawl_str line);
     void *log_self;
     /* Retention: tasks that ended so long ago are removed with all that is theirs, by the timers of this handle,
@@ -305,7 +313,7 @@ PAWL_API enum pawl_code pawl_open(struct pawl **out, const struct pawl_options *
                                   struct pawl_error *err) PAWL_MUST_USE;
 
 /* From now on no call on this handle waits: claims and consumers' reads that wait return at once, empty, and
- * so do later ones. For an orderly stop; safe from any thread. */
+ * so do later ones. For an orderly stop; safe from any thread. Takes NULL; after a fork it does nothing in the child. */
 PAWL_API void pawl_stop_waiting(struct pawl *pawl);
 
 /* Answers calls under way with PAWL_BUSY, stops the threads, closes the store. Takes NULL. */
@@ -481,7 +489,7 @@ PAWL_API enum pawl_code pawl_execution_begin(struct pawl *pawl, const struct paw
 PAWL_API int pawl_execution_fd(const struct pawl_execution *execution);
 
 /* Lets go of our own hold, and tells whether anybody else still has one. An outcome may be told once this is
- * true; while it is not, keep the lease and ask again. */
+ * true; while it is not, keep the lease and ask again. NULL: true. */
 PAWL_API bool pawl_execution_has_stopped(struct pawl_execution *execution);
 
 /* Forgets the execution; its lock stays with whoever holds it still. Takes NULL. */
@@ -505,7 +513,8 @@ struct pawl_change {
     /* Written if given: true when the call is done, but not all that follows from it for others (dependents, dead
      * letters). That goes on by itself, in slices; a call waits 5 s for it. */
     bool *continuing;
-    bool is_forced;         /* resolve: QUEUED although its work is seen to go on */
+    bool is_forced;         /* resolve alone: QUEUED or FAILED although its work is seen to go on; given with a cancel,
+                               which has a parameter for it, it is PAWL_MISUSE */
     /* Written if given, on PAWL_OK: the id of a new checkpoint, NUL-terminated; room for
      * PAWL_CHECKPOINT_ID_BYTES + 1. */
     char *checkpoint_id;
@@ -611,7 +620,8 @@ struct pawl_supervisor_options {
     int32_t detached_max;          /* so many detached ones take up no slot, 0..PAWL_DETACHED_MAX */
     int64_t lease_ms;              /* 0 = the queue's, else the handle's */
     int64_t renew_every_ms;        /* 0 = a third of the lease; with the margin it must be less than the lease */
-    int64_t grace_ms;              /* how long a handler may take to stop before it counts as uncontained; 0 = 1 s */
+    int64_t grace_ms;              /* how long a handler may take to stop before it counts as uncontained; 0 = 1 s,
+                                      PAWL_DELAY_NONE for none */
     int64_t progress_ms;           /* a handler that reports no progress, checkpoint or log line for so long is
                                       stopped and its attempt fails; 0 = no such watch */
     /* Does the work. Must be set. */
@@ -734,6 +744,7 @@ PAWL_API enum pawl_code pawl_detached_stop(struct pawl_supervisor *supervisor, i
 
 /* ---- Operating on tasks ------------------------------------------------------------------------------ */
 
+/* QUEUED from PENDING, where hold has left it. Of a QUEUED, RUNNING or COMPLETED task: PAWL_OK, and nothing is done. */
 PAWL_API enum pawl_code pawl_task_queue(struct pawl *pawl, struct pawl_str task_id,
                                         const struct pawl_change *change, struct pawl_error *err)
     PAWL_MUST_USE;
@@ -785,7 +796,8 @@ struct pawl_redrive {
 };
 #define PAWL_REDRIVE_INIT PAWL_INIT_OF(struct pawl_redrive)
 
-/* Resumes dead letters by filter, in slices; *count is how many, whichever process resumed them. After 5 s the call
+/* Resumes dead letters by filter, in slices; *count is how many, whichever process resumed them: 0 for a queue that nobody
+ * knows. After 5 s the call
  * returns though slices are left: then *continuing is true, and *count is how many there were so far. */
 PAWL_API enum pawl_code pawl_dead_redrive(struct pawl *pawl, const struct pawl_redrive *ask,
                                           int64_t *count, struct pawl_error *err) PAWL_MUST_USE;
@@ -866,6 +878,12 @@ struct pawl_page {
     struct pawl_str cursor; /* empty = this was the last page; a page may be short and have a cursor */
 };
 
+/* One page. Ready tasks come in the order of claims, those that run by when they are due, finished ones last finished
+ * first, all others newest first. A page ends at a number of rows looked at, so it may be short, or empty, and
+ * have a cursor: it was the last one only if the cursor is empty. A task that changes its place meanwhile may be met
+ * twice or not at all.
+ *
+ *   fails  PAWL_INVALID  the cursor is not one of this list */
 PAWL_API enum pawl_code pawl_task_list(struct pawl *pawl, const struct pawl_list *ask,
                                        struct pawl_arena *keep, struct pawl_page *out,
                                        struct pawl_error *err) PAWL_MUST_USE;
@@ -903,6 +921,7 @@ struct pawl_checkpoints {
     const struct pawl_checkpoint *checkpoints; /* oldest first */
     size_t count;
 };
+/* All that are kept, with their states: up to 64, so mind the budget of keep. PAWL_NOT_FOUND: no such task. */
 PAWL_API enum pawl_code pawl_task_checkpoints(struct pawl *pawl, struct pawl_str task_id,
                                               struct pawl_arena *keep, struct pawl_checkpoints *out,
                                               struct pawl_error *err) PAWL_MUST_USE;
@@ -917,6 +936,8 @@ struct pawl_log_lines {
     const struct pawl_log_line *lines;
     size_t count;
 };
+/* Lines after a number (0 = from the start), oldest first, at most limit (1..PAWL_BATCH_MAX; 0 = 100). What was too much
+ * for the log's cap is gone, so numbers may begin late. PAWL_NOT_FOUND: no such task. */
 PAWL_API enum pawl_code pawl_task_logs(struct pawl *pawl, struct pawl_str task_id, int64_t after_number,
                                        int32_t limit, struct pawl_arena *keep,
                                        struct pawl_log_lines *out, struct pawl_error *err)
@@ -934,6 +955,7 @@ struct pawl_late_results {
     const struct pawl_late_result *results; /* oldest first */
     size_t count;
 };
+/* The last eight of a task. PAWL_NOT_FOUND: no such task. */
 PAWL_API enum pawl_code pawl_task_late_results(struct pawl *pawl, struct pawl_str task_id,
                                                struct pawl_arena *keep, struct pawl_late_results *out,
                                                struct pawl_error *err) PAWL_MUST_USE;
@@ -956,6 +978,8 @@ struct pawl_queues {
     const struct pawl_queue *queues; /* by name */
     size_t count;
 };
+/* All queues that anybody has named, with what waits in them; counting looks at every ready task, so it costs 80 ms for a
+ * million. Ready ones are counted up to a million, and of what waits for an instant 100 000. */
 PAWL_API enum pawl_code pawl_queue_list(struct pawl *pawl, struct pawl_arena *keep,
                                         struct pawl_queues *out, struct pawl_error *err) PAWL_MUST_USE;
 

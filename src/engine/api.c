@@ -63,6 +63,9 @@ static enum pawl_code begin_change(struct pawl *pawl, struct pawl_request *reque
     command->actor = said.actor;
     command->reason = said.reason;
     request->continuing = said.continuing;
+    if (said.is_forced && kind == PAWL_COMMAND_CANCEL) {
+        return misuse(err, "change.is_forced is resolve's; a cancel is forced by the parameter of the call");
+    }
     command->is_forced = said.is_forced;
     if (kind == PAWL_COMMAND_CHECKPOINT) command->out.checkpoint_id = said.checkpoint_id;
     return PAWL_OK;

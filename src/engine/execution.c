@@ -91,6 +91,7 @@ int pawl_execution_fd(const struct pawl_execution *execution)
 
 bool pawl_execution_has_stopped(struct pawl_execution *execution)
 {
+    if (execution == NULL) return true; /* nobody has anything of it */
     pawl_held_let_go(&execution->held);
     return pawl_held_find(&execution->held) == PAWL_FINDING_STOPPED;
 }

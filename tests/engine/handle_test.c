@@ -584,6 +584,17 @@ static int open_counted(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, 
     return got;
 }
 
+TEST_SQLITE("what has no handle or no sense is refused, or does nothing")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    CHECK_REFUSED(PAWL_MISUSE, pawl_task_cancel(lab->pawl, id, true, CHANGE(.is_forced = true), &lab->err));
+    CHECK(strstr(lab->err.text, "is_forced") != NULL);
+    CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, id).state);
+    CHECK(pawl_execution_has_stopped(NULL));
+    pawl_stop_waiting(NULL);
+}
+
 TEST_SQLITE("D-18 every change that was acknowledged has been synced, one by one")
 {
     syncs.below = sqlite3_vfs_find(NULL);

@@ -179,9 +179,7 @@ enum pawl_code pawl_rule_redrive(struct pawl_step *step, struct pawl_command *co
         filter.dead_before_at_ms = step->now_ms + 1;
     }
     if (ask->queue.len > 0 && pawl_queue_key(step, ask->queue) == 0) {
-        if (step->set.is_short) return PAWL_BUSY;
-        return pawl_error_set(&command->err, PAWL_NOT_FOUND, "no such queue: %.*s",
-                              PAWL_STR_ARG(ask->queue));
+        return step->set.is_short ? PAWL_BUSY : PAWL_OK; /* nothing has ever been in it */
     }
     clear_ended(step);
     if (step->set.is_short) return PAWL_BUSY;
