@@ -180,6 +180,24 @@ TEST_EACH_STORE("a heartbeat renews the lease, and keeps an output that is anoth
     CHECK_STR("{\"at\":1}", grant.checkpoint);
 }
 
+TEST_EACH_STORE("case-B15 of the outputs of heartbeats the last one is offered to the next attempt, not the first")
+{
+    static const char *const outputs[] = {"{\"p\":1}", "{\"p\":2}", "{\"p\":3}", "{}", ""};
+    struct pawl_grant grant;
+    lab_open(lab);
+    define(lab, "q", "{\"name\":\"q\",\"responseTimeoutSeconds\":10,\"retryDelaySeconds\":0}");
+    struct pawl_str id = lab_add(lab, NEW(.queue = PAWL_STR("q")));
+    CHECK_EQ(1, poll(lab, "q", "w", NULL));
+    for (size_t i = 0; i < COUNT_OF(outputs); i++) {
+        lab_pass(lab, SECOND_MS);
+        (void)say(lab, id, SAYS(.extends_lease = true, .output = pawl_str_of(outputs[i]),
+                                .worker_id = PAWL_STR("w")));
+    }
+    lab_pass(lab, 12 * SECOND_MS); /* silence: the attempt is over */
+    CHECK_EQ(3, poll(lab, "q", "v", &grant));
+    CHECK_STR("{\"p\":3}", grant.checkpoint);
+}
+
 TEST_EACH_STORE("what an update may hold: its status, its lines, its callback")
 {
     static struct pawl_str lines[PAWL_BATCH_MAX + 1];
