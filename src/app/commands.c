@@ -344,7 +344,7 @@ static const struct pawl_cli_option token_create_options[] = {
 };
 
 static const struct pawl_cli_option worker_run_options[] = {
-    {.name = "slots", .letter = 'n', .value = "N", .help = "commands at a time, 1 to 256; else 1"},
+    {.name = "slots", .letter = 'n', .value = "N", .help = "commands at a time, 1 to 1024; else 1"},
     {.name = "queues-from",
      .value = "FILE",
      .help = "a line for each queue: its name, its slots, and behind -- a command for /bin/sh"},

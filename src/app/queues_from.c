@@ -7,6 +7,7 @@
 #include "core/check.h"
 #include "worker/process.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,8 @@ struct file {
     size_t count;
     int32_t slots; /* of all */
 };
+
+static_assert(PAWL_WORKER_SLOTS_MAX == 1024, "the sentences below name it");
 
 static enum pawl_code refuse(const struct file *file, const char *what, struct pawl_str word)
 {
@@ -89,7 +92,7 @@ static enum pawl_code take_line(struct file *file, struct pawl_str line,
     if (word.len > 0 && !pawl_str_equal(word, PAWL_STR("--"))) {
         int64_t slots = 0;
         if (!pawl_int64_parse(word, 1, PAWL_WORKER_SLOTS_MAX, &slots)) {
-            return refuse(file, "slots: is no number from 1 to 256", word);
+            return refuse(file, "slots: is no number from 1 to 1024", word);
         }
         pool.slots = (int32_t)slots;
         word = take_word(&line);
@@ -104,7 +107,7 @@ static enum pawl_code take_line(struct file *file, struct pawl_str line,
     if (pool.argv == NULL) return refuse(file, "command: there is none, here or behind --", *queue);
     file->slots += pool.slots;
     if (file->slots > PAWL_WORKER_SLOTS_MAX) {
-        return refuse(file, "slots: with those before they are more than 256", *queue);
+        return refuse(file, "slots: with those before they are more than 1024", *queue);
     }
     pool.worker_id = pawl_arena_format(cli->keep, "%.*s/%.*s", PAWL_STR_ARG(otherwise->worker_id),
                                        PAWL_STR_ARG(*queue));

@@ -161,10 +161,10 @@ void pawl_claimer_close(struct pawl_claimer *claimer)
 
 void pawl_claimer_ask(struct pawl_claimer *claimer, int32_t max, int64_t wait_ms)
 {
-    pawl_assert(max >= 1 && max <= PAWL_BATCH_MAX);
+    pawl_assert(max >= 1);
     pthread_mutex_lock(&claimer->mutex);
     pawl_assert(claimer->stage == IDLE);
-    claimer->ask.max = max;
+    claimer->ask.max = max < PAWL_BATCH_MAX ? max : PAWL_BATCH_MAX;
     claimer->ask.wait_ms = wait_ms;
     claimer->stage = ASKED;
     pthread_cond_signal(&claimer->changed);

@@ -12,9 +12,9 @@
 struct pawl_claimer;
 
 enum {
-    /* Slots of a worker: each has two threads' worth of life, and beyond this a second worker does
-     * as well. */
-    PAWL_WORKER_SLOTS_MAX = 256,
+    /* Slots of a worker, all queues together: each has two threads' worth of life and some ten
+     * descriptors, and beyond this a second worker does as well. */
+    PAWL_WORKER_SLOTS_MAX = PAWL_SUPERVISOR_SLOTS_MAX,
 };
 
 struct pawl_claim_answer {
@@ -37,7 +37,7 @@ enum pawl_code pawl_claimer_open(struct pawl_claimer **out, struct pawl *pawl,
  */
 void pawl_claimer_close(struct pawl_claimer *claimer);
 
-/* Begins a claim; none may be under way. */
+/* Begins a claim of up to max tasks, and of no more than a call may take; none may be under way. */
 void pawl_claimer_ask(struct pawl_claimer *claimer, int32_t max, int64_t wait_ms);
 
 /* The claim under way, and all that come, wait for nothing any more. */

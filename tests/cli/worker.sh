@@ -364,13 +364,13 @@ queues_from_wrong()
         run worker run --queues-from queues; refuses 2 INVALID "queues$2"
     }
     wrong '\n# nothing\n' ': names no queue'
-    wrong 'a -- true\nb x -- true' ':2: slots: is no number from 1 to 256: `x`'
+    wrong 'a -- true\nb x -- true' ':2: slots: is no number from 1 to 1024: `x`'
     wrong 'a 0 -- true' ':1: slots: is no number'
     wrong 'a 1 true' ':1: -- is wanted before a command: `true`'
     wrong 'a 1 --' ':1: command: is empty'
     wrong '\na' ':2: command: there is none, here or behind --: `a`'
     wrong 'a -- true\n\na -- true' ':3: queue: comes twice: `a`'
-    wrong 'a 200 -- true\nb 100 -- true' ':2: slots: with those before they are more than 256'
+    wrong 'a 1000 -- true\nb 100 -- true' ':2: slots: with those before they are more than 1024'
     wrong 'a\001b -- true' ':1: queue: holds a control character'
     wrong 'a -- true\n\377 -- true' ':2: queue: is not UTF-8'
     wrong "$(head -c 65 /dev/zero | tr '\0' q) -- true" ':1: queue: 65 bytes; at most 64'

@@ -343,6 +343,15 @@ TEST_SQLITE("a supervisor is no thing for a driven handle")
     CHECK_REFUSED(PAWL_MISUSE, pawl_supervisor_start(lab->pawl, &options, &supervisor, &lab->err));
 }
 
+TEST_EACH_STORE("a supervisor with all the slots there may be, more than a claim may take, claims and works")
+{
+    struct stage stage = {.options = {KEPT, .slots = PAWL_SUPERVISOR_SLOTS_MAX}};
+    start(&stage, lab, complete);
+    struct pawl_str id = lab_add(lab, NEW());
+    UNTIL(state_of(lab, id) == PAWL_TASK_COMPLETED);
+    stop(&stage);
+}
+
 TEST_EACH_STORE("T-052 a lease of 100 ms works")
 {
     struct stage stage = {.options = {.lease_ms = 100}};
