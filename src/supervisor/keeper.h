@@ -1,5 +1,6 @@
-/* Keeps the leases of the tasks in hand: one thread that does nothing else, so that neither a busy
- * handler nor a slow commit delays a renewal.
+/* Keeps the leases of the tasks in hand: one thread that does nothing else, so that no busy handler
+ * delays a renewal. A slow commit does where both go through one handle, as in `pawl worker run`; a
+ * supervisor gives it a handle of its own.
  *
  *   0          1/3         2/3     margin   end
  *   |-----------|-----------|-----------|----|
