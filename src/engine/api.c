@@ -22,9 +22,8 @@ static enum pawl_code misuse(struct pawl_error *err, const char *what)
     return pawl_error_set(err, PAWL_MISUSE, "%s", what);
 }
 
-/* Checks the command with memory of its own, then asks. The caller's arena keeps nothing of the check. */
-static enum pawl_code check_and_ask(struct pawl *pawl, struct pawl_request *request,
-                                    struct pawl_error *err)
+enum pawl_code pawl_engine_check_and_ask(struct pawl *pawl, struct pawl_request *request,
+                                         struct pawl_error *err)
 {
     struct pawl_arena *scratch;
     enum pawl_code code = pawl_engine_enter(pawl, err); /* a large body takes a while to check */
@@ -218,7 +217,7 @@ enum pawl_code pawl_engine_claim(struct pawl *pawl, const struct pawl_claim *ask
     request.wait_ms = own.wait_ms;
     request.gives_up = gives_up;
     code = name_place(pawl, &request, &place, err);
-    if (code == PAWL_OK) code = check_and_ask(pawl, &request, err);
+    if (code == PAWL_OK) code = pawl_engine_check_and_ask(pawl, &request, err);
     if (code == PAWL_OK) *out = claimed;
     return code;
 }
@@ -235,7 +234,7 @@ enum pawl_code pawl_task_start(struct pawl *pawl, struct pawl_str task_id, const
     struct pawl_place place;
     request.command.out.grant = &grant;
     code = name_place(pawl, &request, &place, err);
-    if (code == PAWL_OK) code = check_and_ask(pawl, &request, err);
+    if (code == PAWL_OK) code = pawl_engine_check_and_ask(pawl, &request, err);
     if (code == PAWL_OK) *out = grant;
     return code;
 }
@@ -290,7 +289,7 @@ enum pawl_code pawl_lease_stopped(struct pawl *pawl, const struct pawl_fence *fe
     change.fence = fence;
     enum pawl_code code =
         begin_change(pawl, &request, PAWL_COMMAND_STOPPED, fence->task_id, &change, err);
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    return code != PAWL_OK ? code : pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_task_progress(struct pawl *pawl, struct pawl_str task_id, double percent,
@@ -299,7 +298,7 @@ enum pawl_code pawl_task_progress(struct pawl *pawl, struct pawl_str task_id, do
     struct pawl_request request;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_PROGRESS, task_id, change, err);
     request.command.ask.percent = percent;
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    return code != PAWL_OK ? code : pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_task_checkpoint(struct pawl *pawl, struct pawl_str task_id, int32_t step,
@@ -314,7 +313,7 @@ enum pawl_code pawl_task_checkpoint(struct pawl *pawl, struct pawl_str task_id, 
     request.command.ask.checkpoint.step = step;
     request.command.ask.checkpoint.state = state;
     request.command.out.checkpoint_id = id;
-    code = check_and_ask(pawl, &request, err);
+    code = pawl_engine_check_and_ask(pawl, &request, err);
     if (code == PAWL_OK && out != NULL) memcpy(out, id, sizeof id);
     return code;
 }
@@ -325,7 +324,7 @@ enum pawl_code pawl_task_log(struct pawl *pawl, struct pawl_str task_id, struct 
     struct pawl_request request;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_LOG, task_id, change, err);
     request.command.ask.line = line;
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    return code != PAWL_OK ? code : pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_task_complete(struct pawl *pawl, struct pawl_str task_id, struct pawl_str result,
@@ -334,7 +333,7 @@ enum pawl_code pawl_task_complete(struct pawl *pawl, struct pawl_str task_id, st
     struct pawl_request request;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_COMPLETE, task_id, change, err);
     request.command.ask.result = result;
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    return code != PAWL_OK ? code : pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_task_fail(struct pawl *pawl, struct pawl_str task_id,
@@ -346,7 +345,7 @@ enum pawl_code pawl_task_fail(struct pawl *pawl, struct pawl_str task_id,
     if (code == PAWL_OK && failure != NULL) {
         code = PAWL_OPTIONS_READ(request.command.ask.failure, failure, "failure", "PAWL_FAILURE_INIT", err);
     }
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    return code != PAWL_OK ? code : pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_task_release(struct pawl *pawl, struct pawl_str task_id, int64_t delay_ms,
@@ -355,7 +354,7 @@ enum pawl_code pawl_task_release(struct pawl *pawl, struct pawl_str task_id, int
     struct pawl_request request;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_RELEASE, task_id, change, err);
     request.command.ask.delay_ms = delay_ms;
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    return code != PAWL_OK ? code : pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 /* ---- Operating ---- */
@@ -365,7 +364,7 @@ enum pawl_code pawl_task_queue(struct pawl *pawl, struct pawl_str task_id,
 {
     struct pawl_request request;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_QUEUE, task_id, change, err);
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    return code != PAWL_OK ? code : pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_task_pause(struct pawl *pawl, struct pawl_str task_id,
@@ -373,7 +372,7 @@ enum pawl_code pawl_task_pause(struct pawl *pawl, struct pawl_str task_id,
 {
     struct pawl_request request;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_PAUSE, task_id, change, err);
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    return code != PAWL_OK ? code : pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_task_cancel(struct pawl *pawl, struct pawl_str task_id, bool is_forced,
@@ -382,7 +381,7 @@ enum pawl_code pawl_task_cancel(struct pawl *pawl, struct pawl_str task_id, bool
     struct pawl_request request;
     enum pawl_code code = begin_change(pawl, &request, PAWL_COMMAND_CANCEL, task_id, change, err);
     request.command.ask.is_forced = is_forced;
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    return code != PAWL_OK ? code : pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_task_resume(struct pawl *pawl, struct pawl_str task_id,
@@ -394,7 +393,7 @@ enum pawl_code pawl_task_resume(struct pawl *pawl, struct pawl_str task_id,
     if (code == PAWL_OK && resume != NULL) {
         code = PAWL_OPTIONS_READ(request.command.ask.resume, resume, "resume", "PAWL_RESUME_INIT", err);
     }
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    return code != PAWL_OK ? code : pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_engine_look_at_work(struct pawl *pawl, struct pawl_command *command, struct pawl_error *err)
@@ -434,7 +433,7 @@ enum pawl_code pawl_task_resolve(struct pawl *pawl, struct pawl_str task_id,
     request.command.ask.resolve.outcome = outcome;
     request.command.ask.resolve.text = text;
     if (code == PAWL_OK) code = pawl_engine_look_at_work(pawl, &request.command, err);
-    return code != PAWL_OK ? code : check_and_ask(pawl, &request, err);
+    return code != PAWL_OK ? code : pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_dead_redrive(struct pawl *pawl, const struct pawl_redrive *ask, int64_t *count,
@@ -450,7 +449,7 @@ enum pawl_code pawl_dead_redrive(struct pawl *pawl, const struct pawl_redrive *a
     request.command.ask.redrive = &own;
     request.command.out.count = &done;
     request.continuing = own.continuing;
-    code = check_and_ask(pawl, &request, err);
+    code = pawl_engine_check_and_ask(pawl, &request, err);
     if (code == PAWL_OK && count != NULL) *count = done;
     return code;
 }
@@ -464,7 +463,7 @@ enum pawl_code pawl_queue_set(struct pawl *pawl, const struct pawl_queue_set *as
     struct pawl_request request;
     pawl_request_init(&request, PAWL_COMMAND_QUEUE_SET);
     request.command.ask.queue_set = &own;
-    return check_and_ask(pawl, &request, err);
+    return pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 /* ---- Room ---- */
@@ -492,7 +491,7 @@ static enum pawl_code run_gc(struct pawl *pawl, struct pawl_retain slice, struct
         pawl_request_init(&request, PAWL_COMMAND_RETAIN);
         request.command.ask.retain = slice;
         request.command.out.retained = &out;
-        enum pawl_code code = check_and_ask(pawl, &request, err);
+        enum pawl_code code = pawl_engine_check_and_ask(pawl, &request, err);
         if (code != PAWL_OK) return code;
         all.removed += out.removed;
         all.waiting += out.waiting;
@@ -533,7 +532,7 @@ static enum pawl_code run_compact(struct pawl *pawl, struct pawl_compacted *done
         struct pawl_pages pages = {0};
         pawl_request_init(&request, PAWL_COMMAND_COMPACT);
         request.command.out.pages = &pages;
-        enum pawl_code code = check_and_ask(pawl, &request, err);
+        enum pawl_code code = pawl_engine_check_and_ask(pawl, &request, err);
         if (code != PAWL_OK) return code;
         if (!pages.is_able) {
             return pawl_error_set(err, PAWL_UNSUPPORTED,
@@ -575,7 +574,7 @@ enum pawl_code pawl_consumer_acknowledge_through(struct pawl *pawl, struct pawl_
     pawl_request_init(&request, PAWL_COMMAND_ACKNOWLEDGE_THROUGH);
     request.command.ask.acknowledge.consumer = consumer;
     request.command.ask.acknowledge.position = position;
-    return check_and_ask(pawl, &request, err);
+    return pawl_engine_check_and_ask(pawl, &request, err);
 }
 
 enum pawl_code pawl_consumer_acknowledge(struct pawl *pawl, struct pawl_str consumer,
@@ -590,7 +589,7 @@ enum pawl_code pawl_consumer_acknowledge(struct pawl *pawl, struct pawl_str cons
     request.command.ask.acknowledge.event_id = event_id;
     request.command.ask.acknowledge.at_ms = pawl_uuid_at_ms(event_id);
     request.command.out.is_first = &first;
-    enum pawl_code code = check_and_ask(pawl, &request, err);
+    enum pawl_code code = pawl_engine_check_and_ask(pawl, &request, err);
     if (code == PAWL_OK && is_first != NULL) *is_first = first;
     return code;
 }

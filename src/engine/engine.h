@@ -160,6 +160,11 @@ void pawl_engine_on_change(struct pawl *pawl, void (*on_change)(void *self), voi
 /* Something was committed, here or elsewhere: tells who waits for that. */
 void pawl_engine_changed(struct pawl *pawl);
 
+/* For public calls: enters, checks the command with memory of its own, and asks. The caller's arena keeps nothing of
+ * the check. */
+enum pawl_code pawl_engine_check_and_ask(struct pawl *pawl, struct pawl_request *request,
+                                         struct pawl_error *err);
+
 /* Hands a checked command over and waits for its answer: its code, with *err filled. */
 enum pawl_code pawl_engine_ask(struct pawl *pawl, struct pawl_request *request, struct pawl_error *err);
 

@@ -101,6 +101,18 @@ void pawl_show_event_json(struct pawl_json_writer *w, const struct pawl_event *e
     pawl_show_text(w, "correlation_id", event->correlation_id);
 }
 
+void pawl_show_events_json(struct pawl_json_writer *w, const struct pawl_events *events)
+{
+    pawl_json_put_key(w, "events");
+    pawl_json_begin_array(w);
+    for (size_t i = 0; i < events->count; i++) {
+        pawl_json_begin_object(w);
+        pawl_show_event_json(w, &events->events[i]);
+        pawl_json_end_object(w);
+    }
+    pawl_json_end_array(w);
+}
+
 /* A setting of a queue as it may be given back: null where the default holds, and a plain 0 for none. */
 static void put_setting(struct pawl_json_writer *w, const char *key, int64_t value, int64_t none)
 {

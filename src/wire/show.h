@@ -14,6 +14,8 @@ void pawl_show_instant(struct pawl_json_writer *w, const char *key, int64_t at_m
 void pawl_show_task_json(struct pawl_json_writer *w, const struct pawl_task *task,
                          bool with_payload);
 void pawl_show_event_json(struct pawl_json_writer *w, const struct pawl_event *event);
+/* Key and value: all of them. */
+void pawl_show_events_json(struct pawl_json_writer *w, const struct pawl_events *events);
 void pawl_show_queue_json(struct pawl_json_writer *w, const struct pawl_queue *queue);
 
 #endif

@@ -363,4 +363,33 @@ TEST_EACH_STORE("T-112 D-31 checkpoint, progress and queue on a deferred task te
     CHECK_TEXT("created queued started retry_scheduled progress", lab_told(lab, id));
 }
 
+/* As a damaged index would: each row is found twice. */
+static void double_rows(struct lab *lab, const char *table)
+{
+    char sql[256];
+    (void)snprintf(sql, sizeof sql, "ALTER TABLE %s RENAME TO %s_once", table, table);
+    (void)lab_sql(lab, sql);
+    (void)snprintf(sql, sizeof sql,
+                   "CREATE TABLE %s AS SELECT * FROM %s_once UNION ALL SELECT * FROM %s_once",
+                   table, table, table);
+    (void)lab_sql(lab, sql);
+}
+
+TEST_EACH_STORE("rows that come out of order end a listing as corrupt, instead of never")
+{
+    struct pawl_events events;
+    struct pawl_log_lines logs;
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    check_ok(lab, pawl_task_log(lab->pawl, id, PAWL_STR("a line"), NULL, &lab->err));
+    double_rows(lab, "event");
+    double_rows(lab, "log");
+    CHECK_EQ(PAWL_CORRUPT, pawl_events_read(lab->pawl, 0, 10, lab->keep, &events, &lab->err));
+    CHECK(strstr(lab->err.text, "events are out of order") != NULL);
+    CHECK_EQ(PAWL_CORRUPT, pawl_task_history(lab->pawl, id, 0, 10, lab->keep, &events, &lab->err));
+    CHECK_EQ(PAWL_CORRUPT,
+             pawl_consumer_read(lab->pawl, PAWL_STR("c"), 10, 0, lab->keep, &events, &lab->err));
+    CHECK_EQ(PAWL_CORRUPT, pawl_task_logs(lab->pawl, id, 0, 10, lab->keep, &logs, &lab->err));
+}
+
 TEST_MAIN()

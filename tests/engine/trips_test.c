@@ -103,6 +103,23 @@ TEST_EACH_STORE("small bodies come with the ready rows, large ones by a round tr
     }
 }
 
+TEST_EACH_STORE("the bodies of more tasks than come with the ready rows take a round trip of their own")
+{
+    struct pawl_claimed claimed;
+    open_still(lab);
+    CHECK_OK(add(lab, NEW()), &lab->err);
+    CHECK_OK(claim(lab, CLAIM(.worker_id = W), &claimed), &lab->err);
+    for (int32_t over = 0; over < 2; over++) {
+        int32_t max = PAWL_READY_PAYLOADS_MAX + over;
+        for (int32_t i = 0; i < max; i++) {
+            CHECK_OK(add(lab, NEW(.input = PAWL_STR("{\"a\":1}"))), &lab->err);
+        }
+        CHECK_TRIPS(lab, 2 + over, claim(lab, CLAIM(.worker_id = W, .max = max), &claimed));
+        CHECK_EQ(max, claimed.count);
+        CHECK_STR("{\"a\":1}", claimed.grants[max - 1].input);
+    }
+}
+
 TEST_EACH_STORE("a claim from more queues in turn than a handle remembers finds what is there")
 {
     enum { COUNT = PAWL_ENGINE_QUEUES_KNOWN + 1 };

@@ -590,6 +590,8 @@ TEST("the detail of each event is a line for people")
          "resolved as COMPLETED"},
         {{.type = PAWL_EVENT_RESOLVED_CANCELLED, .state = PAWL_TASK_CANCELLED}, "recovery_resolved", true,
          "resolved as CANCELLED"},
+        {{.type = PAWL_EVENT_RESOLVED_PAUSED, .state = PAWL_TASK_PAUSED, .actor = PAWL_STR_INIT("ann")},
+         "recovery_resolved", true, "resolved as PAUSED by ann"},
     };
     /* clang-format on */
     struct pawl_event_about about = {

@@ -125,14 +125,7 @@ static void answer_events(struct pawl_exchange *exchange, const struct pawl_even
     struct pawl_json_writer w;
     pawl_json_writer_init(&w, exchange->arena);
     pawl_json_begin_object(&w);
-    pawl_json_put_key(&w, "events");
-    pawl_json_begin_array(&w);
-    for (size_t i = 0; i < events->count; i++) {
-        pawl_json_begin_object(&w);
-        pawl_show_event_json(&w, &events->events[i]);
-        pawl_json_end_object(&w);
-    }
-    pawl_json_end_array(&w);
+    pawl_show_events_json(&w, events);
     if (events->count > 0) {
         pawl_json_put_member_int64(&w, "position", events->position);
     } else {

@@ -124,14 +124,7 @@ static enum pawl_code put_history(struct pawl_reading *reading, struct pawl_read
                                             reading->exchange->arena, &events, err);
     if (code != PAWL_OK) return code;
     pawl_json_begin_object(w);
-    pawl_json_put_key(w, "events");
-    pawl_json_begin_array(w);
-    for (size_t i = 0; i < events.count; i++) {
-        pawl_json_begin_object(w);
-        pawl_show_event_json(w, &events.events[i]);
-        pawl_json_end_object(w);
-    }
-    pawl_json_end_array(w);
+    pawl_show_events_json(w, &events);
     pawl_json_end_object(w);
     return PAWL_OK;
 }
@@ -264,14 +257,7 @@ static enum pawl_code put_events(struct pawl_reading *reading, struct pawl_reade
         pawl_read_events(reader, look->after, look->limit, reading->exchange->arena, &events, err);
     if (code != PAWL_OK) return code;
     pawl_json_begin_object(w);
-    pawl_json_put_key(w, "events");
-    pawl_json_begin_array(w);
-    for (size_t i = 0; i < events.count; i++) {
-        pawl_json_begin_object(w);
-        pawl_show_event_json(w, &events.events[i]);
-        pawl_json_end_object(w);
-    }
-    pawl_json_end_array(w);
+    pawl_show_events_json(w, &events);
     pawl_json_put_member_int64(w, "position", events.count > 0 ? events.position : look->after);
     pawl_json_end_object(w);
     return PAWL_OK;
