@@ -4,9 +4,15 @@
  *
  *   ceiling <commands a group> <seconds> <life cycles> <per second> <CPU us a life cycle>
  *
- * Use: ceiling STORE COMMANDS_A_GROUP SECONDS [QUEUE]. The library must have created the store. */
+ * Use: ceiling STORE COMMANDS_A_GROUP SECONDS [CALLERS]. The library must have created the store.
+ *
+ * With CALLERS, so many threads wait for their answers: each command is handed over by one of them, who sleeps until
+ * its group is committed. Of an engine that is all there is, so that the difference is what any answer to a sleeping
+ * caller costs. */
 #include "rows.h"
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -28,10 +34,79 @@ static double now_s(void)
     return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
 }
 
+/* ---- Callers ---- */
+
+enum { CALLERS_MAX = 1024 };
+
+struct caller {
+    pthread_t thread;
+    sem_t answered;
+};
+
+static struct {
+    struct caller all[CALLERS_MAX];
+    int count;
+    pthread_mutex_t lock;
+    pthread_cond_t arrived;
+    struct caller *waiting[CALLERS_MAX]; /* who has handed a command over, first come first */
+    int first, waiting_count;
+    bool is_over;
+} callers = {.lock = PTHREAD_MUTEX_INITIALIZER, .arrived = PTHREAD_COND_INITIALIZER};
+
+static void *call(void *argument)
+{
+    struct caller *self = argument;
+    for (;;) {
+        (void)pthread_mutex_lock(&callers.lock);
+        bool is_over = callers.is_over;
+        callers.waiting[(callers.first + callers.waiting_count++) % CALLERS_MAX] = self;
+        (void)pthread_cond_signal(&callers.arrived);
+        (void)pthread_mutex_unlock(&callers.lock);
+        if (is_over) return NULL;
+        (void)sem_wait(&self->answered);
+    }
+}
+
+static void callers_start(int count)
+{
+    callers.count = count;
+    for (int i = 0; i < count; i++) {
+        (void)sem_init(&callers.all[i].answered, 0, 0);
+        if (pthread_create(&callers.all[i].thread, NULL, call, &callers.all[i]) != 0) exit(1);
+    }
+}
+
+/* Waits until a group of commands has been handed over, and takes it. */
+static int callers_take(struct caller **group, int commands)
+{
+    int wanted = commands < callers.count ? commands : callers.count;
+    (void)pthread_mutex_lock(&callers.lock);
+    while (callers.waiting_count < wanted) (void)pthread_cond_wait(&callers.arrived, &callers.lock);
+    for (int i = 0; i < wanted; i++) group[i] = callers.waiting[(callers.first + i) % CALLERS_MAX];
+    callers.first = (callers.first + wanted) % CALLERS_MAX;
+    callers.waiting_count -= wanted;
+    (void)pthread_mutex_unlock(&callers.lock);
+    return wanted;
+}
+
+static void callers_answer(struct caller **group, int count)
+{
+    for (int i = 0; i < count; i++) (void)sem_post(&group[i]->answered);
+}
+
+static void callers_stop(void)
+{
+    (void)pthread_mutex_lock(&callers.lock);
+    callers.is_over = true;
+    (void)pthread_mutex_unlock(&callers.lock);
+    for (int i = 0; i < callers.count; i++) (void)sem_post(&callers.all[i].answered);
+    for (int i = 0; i < callers.count; i++) (void)pthread_join(callers.all[i].thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc < 4) {
-        fprintf(stderr, "use: ceiling STORE COMMANDS_A_GROUP SECONDS [QUEUE]\n");
+    if (argc < 4 || (argc > 4 && (atoi(argv[4]) < 1 || atoi(argv[4]) > CALLERS_MAX / 2))) {
+        fprintf(stderr, "use: ceiling STORE COMMANDS_A_GROUP SECONDS [CALLERS]\n");
         return 2;
     }
     double commands = atof(argv[2]);
@@ -40,7 +115,8 @@ int main(int argc, char **argv)
     static struct rows rows;
     int64_t done = 0;
     double owed[2] = {0}; /* creates, claims: thirds that are not whole numbers are made up for later */
-    rows_open(&rows, argv[1], argc > 4 ? argv[4] : "bench");
+    rows_open(&rows, argv[1], "bench");
+    if (argc > 4) callers_start(atoi(argv[4]));
     double start = now_s();
     double cpu_start = cpu_us();
     while (now_s() - start < seconds) {
@@ -50,6 +126,8 @@ int main(int argc, char **argv)
             part[i] = (int)owed[i];
             owed[i] -= part[i];
         }
+        struct caller *group[CALLERS_MAX];
+        int taken = callers.count > 0 ? callers_take(group, (int)commands) : 0;
         rows_begin(&rows);
         rows_create(&rows, part[0]);
         if (is_single) {
@@ -64,7 +142,9 @@ int main(int argc, char **argv)
         }
         rows_claim(&rows, part[1]);
         rows_commit(&rows);
+        callers_answer(group, taken);
     }
+    callers_stop();
     double took = now_s() - start;
     printf("ceiling %.1f %.2f %lld %.0f %.1f\n", commands, took, (long long)done, (double)done / took,
            (cpu_us() - cpu_start) / (double)(done > 0 ? done : 1));

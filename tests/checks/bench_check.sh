@@ -4,7 +4,7 @@
 builds_on() # STORE
 {
     "$build/bench/lifecycle" "$1" 1 '#2' && "$build/bench/fill" "$1" 3 2 &&
-        "$build/bench/ceiling" "$1" 6 0.2 && "$build/bench/ceiling" "$1" 1 0.1 &&
+        "$build/bench/ceiling" "$1" 6 0.2 && "$build/bench/ceiling" "$1" 1 0.1 && "$build/bench/ceiling" "$1" 6 0.1 8 &&
         "$build/bench/lifecycle" "$1" 2 '#3' && "$build/pawl" fsck --db "$1"
 }
 
