@@ -67,6 +67,10 @@ enum {
     /* After a look or a step of the engine's own that has failed: often enough to be on time when the world is
      * well again, seldom enough not to burden it while it is not. */
     PAWL_ENGINE_PATIENCE_MS = 1000,
+
+    /* Callers that wake one another after a step, before the engine wakes the next: longer chains spare it more, and
+     * their last waits longer. */
+    PAWL_WAKE_CHAIN = 8,
     /* Notifications are hints, and there may be no bell: one looks so often besides. */
     PAWL_ENGINE_LOOK_EVERY_MS = 1000,
 

@@ -75,7 +75,7 @@ void pawl_request_answer(struct pawl *pawl, struct pawl_request *request, enum p
     request->command.err = told;
     request->is_answered = true;
     if (request->on_answer == NULL) {
-        (void)sem_post(&request->answered); /* cannot overflow: posted once */
+        if (!pawl->is_driven) pawl_requests_add(&pawl->answered, request); /* who drives does not sleep */
         return;
     }
     request->command.err.code = code;
@@ -86,6 +86,21 @@ void pawl_request_answer(struct pawl *pawl, struct pawl_request *request, enum p
     end_request(pawl, request);
     request->on_answer(request);
     pawl_engine_leave(pawl);
+}
+
+/* The engine's thread wakes one caller of a chain, and each wakes the next: to wake all itself would keep it from
+ * the next step, while the callers have a processor to spare. Once woken, a caller's request is gone. */
+void pawl_engine_wake_answered(struct pawl *pawl)
+{
+    while (pawl->answered.count > 0) {
+        struct pawl_request *first = pawl_requests_take(&pawl->answered);
+        struct pawl_request *last = first;
+        for (int i = 1; i < PAWL_WAKE_CHAIN && pawl->answered.count > 0; i++) {
+            last->wakes = pawl_requests_take(&pawl->answered);
+            last = last->wakes;
+        }
+        (void)sem_post(&first->answered); /* cannot overflow: posted once */
+    }
 }
 
 /* ---- Waiting ---- */
@@ -439,8 +454,10 @@ static void *engine_thread(void *argument)
             }
         }
         answer_waited_out(pawl);
+        pawl_engine_wake_answered(pawl);
     }
     drain_on_stop(pawl);
+    pawl_engine_wake_answered(pawl);
     return NULL;
 }
 
@@ -577,6 +594,7 @@ static enum pawl_code ask_thread(struct pawl *pawl, struct pawl_request *request
     }
     while (sem_wait(&request->answered) != 0 && errno == EINTR) {
     }
+    if (request->wakes != NULL) (void)sem_post(&request->wakes->answered);
     return PAWL_OK;
 }
 

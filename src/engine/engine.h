@@ -33,6 +33,7 @@ struct pawl_request {
     struct pawl_request *next;
     struct pawl_arena_mark keep_mark; /* answers start here; what an undone run left is given back */
     sem_t answered;                   /* threads only */
+    struct pawl_request *wakes;       /* by the caller, once he is woken; or NULL */
     void (*on_answer)(struct pawl_request *request); /* on the engine's thread, outside its locks; or NULL */
     void *on_answer_self;
     bool is_answered;
@@ -128,6 +129,7 @@ struct pawl {
     struct pawl_known_queue queues[PAWL_ENGINE_QUEUES_KNOWN]; /* claimed from of late; PostgreSQL only */
     size_t queue_next;             /* the one to be forgotten first */
     struct pawl_requests going_on; /* answered when their continuations are through */
+    struct pawl_requests answered; /* their callers are to be woken */
     struct pawl_caused *caused;    /* owned array */
     size_t caused_count;
     size_t caused_room;
@@ -203,9 +205,11 @@ void pawl_request_init(struct pawl_request *request, enum pawl_command_kind kind
  * answered or parked. */
 void pawl_engine_step(struct pawl *pawl, struct pawl_requests *list);
 
-/* Sets code and sentence, and wakes the caller. The request is gone for the engine after that. */
+/* Sets code and sentence; who waits for it is woken by pawl_engine_wake_answered, at the end of the transaction or of
+ * the engine's round. The request is gone for all else of the engine. */
 void pawl_request_answer(struct pawl *pawl, struct pawl_request *request, enum pawl_code code,
                          const struct pawl_error *err);
+void pawl_engine_wake_answered(struct pawl *pawl);
 
 /* Writes a line of the log for each event of a committed step. */
 void pawl_engine_log(const struct pawl_log *log, const struct pawl_append *events,

@@ -494,6 +494,7 @@ static void finish(struct pawl_transaction *t)
         }
     }
     answer_gone_on(pawl);
+    pawl_engine_wake_answered(pawl);
     for (struct pawl_request *request; (request = pawl_requests_take(&t->work)) != NULL;) {
         pawl_requests_add(&pawl->backlog, request);
     }

@@ -329,7 +329,7 @@ FROM worker
 WHERE seen_at_ms < ?1
   AND NOT EXISTS (SELECT 1
                   FROM task
-                  WHERE task.state IN (3, 4, 6, 8) AND task.workflow IS NULL AND task.state = 4 AND task.owner = worker.key)
+                  WHERE task.state = 4 AND task.workflow IS NULL AND task.owner = worker.key)
 ORDER BY seen_at_ms
 LIMIT ?2;
 
@@ -412,7 +412,7 @@ SELECT task, workflow, run, seq, node, reference, status, attempt, predecessor, 
        first_scheduled_at_ms, scheduled_at_ms, start_delay_s, callback_after_s, worker, domain, join_pending,
        join_branches, join_failed, join_cancelled, join_optional
 FROM record
-WHERE run = ?1 AND status IN (0, 1) AND task > ?2
+WHERE run = ?1 AND status < 2 AND task > ?2
 ORDER BY task
 LIMIT ?3;
 
@@ -432,7 +432,7 @@ SELECT task, workflow, run, seq, node, reference, status, attempt, predecessor, 
        first_scheduled_at_ms, scheduled_at_ms, start_delay_s, callback_after_s, worker, domain, join_pending,
        join_branches, join_failed, join_cancelled, join_optional
 FROM record
-WHERE run = ?1 AND is_superseded = 0 AND status IN (4, 5, 6, 7) AND task > ?2
+WHERE run = ?1 AND is_superseded = 0 AND status > 3 AND status < 8 AND task > ?2
 ORDER BY task
 LIMIT ?3;
 
@@ -1121,23 +1121,22 @@ ORDER BY key DESC
 LIMIT ?2;
 
 -- name: READ_ASIDE sqlite
--- task_aside, each wanted state from its end, merged: newest first. The states are all named, since only
--- then is the partial index known to have them.
+-- task_aside, each wanted state from its end, merged: newest first.
 SELECT 0 AS first, key, state, queue, rank
 FROM task
-WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 3 AND (?3 & 8) <> 0 AND key < ?1
+WHERE state = 3 AND workflow IS NULL AND (?3 & 8) <> 0 AND key < ?1
 UNION ALL
 SELECT 0, key, state, queue, rank
 FROM task
-WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 4 AND (?3 & 16) <> 0 AND key < ?1
+WHERE state = 4 AND workflow IS NULL AND (?3 & 16) <> 0 AND key < ?1
 UNION ALL
 SELECT 0, key, state, queue, rank
 FROM task
-WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 6 AND (?3 & 64) <> 0 AND key < ?1
+WHERE state = 6 AND workflow IS NULL AND (?3 & 64) <> 0 AND key < ?1
 UNION ALL
 SELECT 0, key, state, queue, rank
 FROM task
-WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 8 AND (?3 & 256) <> 0 AND key < ?1
+WHERE state = 8 AND workflow IS NULL AND (?3 & 256) <> 0 AND key < ?1
 ORDER BY key DESC
 LIMIT ?2;
 
@@ -1355,11 +1354,11 @@ SELECT head.position, meta.schema_version,
         FROM (SELECT 1 AS one FROM task WHERE due_at_ms < ?1 LIMIT ?2) AS overdue),
        (SELECT due_at_ms FROM task WHERE due_at_ms < ?1 ORDER BY due_at_ms, key LIMIT 1),
        (SELECT COUNT(*)
-        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 4 LIMIT ?2) AS recovering),
+        FROM (SELECT 1 AS one FROM task WHERE state = 4 AND workflow IS NULL LIMIT ?2) AS recovering),
        (SELECT COUNT(*)
-        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 8 LIMIT ?2) AS dead),
+        FROM (SELECT 1 AS one FROM task WHERE state = 8 AND workflow IS NULL LIMIT ?2) AS dead),
        (SELECT COUNT(*)
-        FROM (SELECT 1 AS one FROM task WHERE state IN (3, 4, 6, 8) AND workflow IS NULL AND state = 3 LIMIT ?2) AS paused),
+        FROM (SELECT 1 AS one FROM task WHERE state = 3 AND workflow IS NULL LIMIT ?2) AS paused),
        (SELECT COUNT(*)
         FROM (SELECT 1 AS one FROM task WHERE blocked_by IS NOT NULL LIMIT ?2) AS blocked),
        (SELECT COUNT(*)
@@ -1634,7 +1633,7 @@ SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priorit
        (SELECT COUNT(*) FROM continuation c WHERE c.key > 0 AND c.task = w.key AND c.kind = 7),
        (SELECT COUNT(*)
         FROM record r
-        WHERE r.run = w.run AND r.is_superseded = 0 AND r.status IN (4, 5, 6, 7) AND r.is_decided = 1),
+        WHERE r.run = w.run AND r.is_superseded = 0 AND r.status > 3 AND r.status < 8 AND r.is_decided = 1),
        (SELECT MAX(r.seq) FROM record r WHERE r.run = w.run)
 FROM workflow w
 WHERE w.key > ?1
@@ -1758,7 +1757,7 @@ SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priorit
        w.updated_at_ms, w.finished_at_ms, w.retried_at_ms, w.next_seq, w.open, w.permissive, w.ahead, w.last, w.failed,
        w.payloads, w.correlation_id, w.idempotency_key, w.depth
 FROM workflow w
-WHERE w.name = ?1 AND w.state IN (0, 1) AND w.key > ?2
+WHERE w.name = ?1 AND w.state < 2 AND w.key > ?2
 ORDER BY w.key
 LIMIT ?3;
 

@@ -1134,6 +1134,19 @@ static const struct {
     {"HEALTH", "SCAN task USING INDEX task_blocked"},
     {"TALLY", "SCAN told"},
     {"TALLY", "USE TEMP B-TREE FOR GROUP BY"},
+    /* walks along a table's own keys: all that is passed is wanted, or LIMIT counts what is passed
+     */
+    {"PAYLOADS_REMOVE", "SEARCH payload"},
+    {"READ_READY_HEADS", "SEARCH q "},
+    {"READ_WALK", "SEARCH task"},
+    {"READ_EVENTS", "SEARCH event"},
+    {"READ_EVENTS_FLOOR", "SEARCH event"},
+    {"READ_EVENTS_OPEN",
+     "SEARCH e "}, /* passes what is acknowledged beyond a gap, which has a limit */
+    {"HEALTH", "SEARCH late"},
+    {"TALLY", "SEARCH event"},
+    {"EPOCHS_RAISE", "SEARCH task"},
+    {"EPOCHS_NEXT", "SEARCH task"},
 };
 
 static bool plan_is_allowed(const char *name, const char *plan)
@@ -1150,9 +1163,38 @@ static bool plan_is_good(const char *name, const char *plan)
     bool scans = strncmp(plan, "SCAN ", strlen("SCAN ")) == 0;
     bool sorts = strstr(plan, "USE TEMP B-TREE") != NULL;
     bool builds = strstr(plan, "AUTOMATIC") != NULL;
-    bool is_good = (!scans && !sorts && !builds) || plan_is_allowed(name, plan);
+    bool walks = strstr(plan, "INTEGER PRIMARY KEY (rowid>") != NULL ||
+                 strstr(plan, "INTEGER PRIMARY KEY (rowid<") != NULL;
+    bool is_check =
+        strncmp(name, "FSCK_", strlen("FSCK_")) == 0; /* looks at every row, page by page */
+    bool is_good =
+        (!scans && !sorts && !builds && (!walks || is_check)) || plan_is_allowed(name, plan);
     if (!is_good) (void)fprintf(stderr, "%s: %s\n", name, plan);
     return is_good;
+}
+
+/* Those that a step writes for each task; IN of many numbers in an index's condition would show
+ * here. */
+static int tables_made_by(sqlite3 *db, const char *name, const char *sql)
+{
+    static const char *const hot[] = {"TASK_ADD",    "TASK_SAVE",    "TASK_SAVE_INSIDE",
+                                      "EVENT_ADD",   "PAYLOAD_PUT",  "RECORD_ADD",
+                                      "RECORD_SAVE", "WORKFLOW_SAVE"};
+    bool is_hot = false;
+    int made = 0;
+    for (size_t i = 0; i < COUNT_OF(hot); i++) is_hot = is_hot || strcmp(hot[i], name) == 0;
+    if (!is_hot) return 0;
+    sqlite3_stmt *program = NULL;
+    char *explain = sqlite3_mprintf("EXPLAIN %s", sql);
+    CHECK(explain != NULL);
+    CHECK_EQ(SQLITE_OK, sqlite3_prepare_v2(db, explain, -1, &program, NULL));
+    while (sqlite3_step(program) == SQLITE_ROW) {
+        if (strcmp((const char *)sqlite3_column_text(program, 1), "OpenEphemeral") == 0) made++;
+    }
+    CHECK_EQ(SQLITE_OK, sqlite3_finalize(program));
+    sqlite3_free(explain);
+    if (made > 0) (void)fprintf(stderr, "%s makes %d tables as it runs\n", name, made);
+    return made;
 }
 
 TEST("D-19 no statement scans a table that grows, sorts, or builds an index of its own")
@@ -1174,6 +1216,7 @@ TEST("D-19 no statement scans a table that grows, sorts, or builds an index of i
             const char *text = (const char *)sqlite3_column_text(plan, 3);
             if (!plan_is_good(pawl_sql_name[i], text)) bad++;
         }
+        bad += tables_made_by(db, pawl_sql_name[i], pawl_sql_sqlite[i]);
         CHECK_EQ(SQLITE_OK, sqlite3_finalize(plan));
         sqlite3_free(sql);
     }
