@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -64,6 +65,21 @@ static bool has_signal(struct pawl_cli *cli, int wait_ms)
     struct signalfd_siginfo info;
     if (poll(&poll_fd, 1, wait_ms) != 1) return false;
     return read(cli->signal_fd, &info, sizeof info) == (ssize_t)sizeof info;
+}
+
+/* Until a signal comes, or the store is gone: then *err says so. */
+static void wait_for_end(struct pawl_cli *cli, struct pawl_error *err)
+{
+    struct pawl_holder holder = {.knock_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    struct pollfd fds[] = {{.fd = cli->signal_fd, .events = POLLIN}, {.fd = holder.knock_fd, .events = POLLIN}};
+    uint64_t count;
+    pawl_engine_add_holder(cli->pawl, &holder);
+    while (!has_signal(cli, 0) && !pawl_engine_is_gone(cli->pawl, err)) {
+        (void)poll(fds, 2, -1); /* interrupted is a reason to look too */
+        if (fds[1].revents != 0) (void)!read(holder.knock_fd, &count, sizeof count);
+    }
+    pawl_engine_remove_holder(cli->pawl, &holder);
+    if (holder.knock_fd >= 0) (void)close(holder.knock_fd); /* without one only signals are heard */
 }
 
 static void take_options(struct pawl_cli *cli, struct pawl_server_options *options)
@@ -109,11 +125,11 @@ static void tell_ready(struct pawl_cli *cli, const struct pawl_server *server)
     notify("READY=1");
 }
 
-/* Until a signal, and then until nothing is under way, the time is up, or a second signal. */
-static void serve(struct pawl_cli *cli, struct pawl_server *server, const struct pawl_log *log,
-                  int64_t drain_ms)
+/* Until its end is wanted, and then until nothing is under way, the time is up, or a second signal. */
+static enum pawl_code serve(struct pawl_cli *cli, struct pawl_server *server, const struct pawl_log *log,
+                            int64_t drain_ms)
 {
-    while (!has_signal(cli, -1)) continue;
+    wait_for_end(cli, &cli->err);
     notify("STOPPING=1");
     pawl_log_write(log, PAWL_LOG_INFO, "server.draining", PAWL_INT("drain_ms", drain_ms));
     pawl_server_drain(server);
@@ -125,6 +141,7 @@ static void serve(struct pawl_cli *cli, struct pawl_server *server, const struct
     }
     pawl_log_write(log, PAWL_LOG_INFO, "server.stopped", PAWL_INT("waited_ms", waited_ms),
                    PAWL_INT("connections", pawl_server_metrics(server)->connections));
+    return cli->err.code;
 }
 
 int pawl_cli_server(struct pawl_cli *cli)
@@ -182,7 +199,7 @@ int pawl_cli_server(struct pawl_cli *cli)
     }
     if (code == PAWL_OK) {
         tell_ready(cli, server);
-        serve(cli, server, &log, drain_ms);
+        code = serve(cli, server, &log, drain_ms);
         pawl_server_cut(server);
     }
     /* First the server, which waits for what is in the engine's and the readers' hands, and gives

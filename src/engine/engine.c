@@ -121,6 +121,7 @@ static bool has_own_work(const struct pawl *pawl)
 /* When the engine has to look again if nothing happens before. */
 static int64_t wake_at(const struct pawl *pawl)
 {
+    if (pawl->is_gone) return INT64_MAX; /* nobody waits, and nothing comes due */
     int64_t at = pawl->has_timers ? pawl->next_due_boot_ms : INT64_MAX;
     if (has_own_work(pawl) || pawl_parked_is_roused(pawl->parked)) at = 0;
     if (at < pawl->no_step_until_boot_ms) at = pawl->no_step_until_boot_ms;
@@ -179,6 +180,15 @@ void pawl_engine_hear_knocks(struct pawl *pawl)
         }
     }
     (void)pthread_mutex_unlock(&pawl->lock);
+}
+
+bool pawl_engine_is_gone(struct pawl *pawl, struct pawl_error *err)
+{
+    (void)pthread_mutex_lock(&pawl->lock);
+    bool is_gone = pawl->is_gone;
+    if (is_gone && err != NULL) *err = pawl->gone;
+    (void)pthread_mutex_unlock(&pawl->lock);
+    return is_gone;
 }
 
 void pawl_stop_waiting(struct pawl *pawl)
@@ -386,6 +396,30 @@ void pawl_engine_on_change(struct pawl *pawl, void (*on_change)(void *self), voi
     (void)pthread_mutex_unlock(&pawl->lock);
 }
 
+/* The files of the store have lost their names, now or before: there is nothing left to wait for. */
+static bool see_whether_gone(struct pawl *pawl)
+{
+    struct pawl_error err = {0};
+    if (pawl->is_gone || pawl->turn == NULL || !pawl_turn_take_suspicion(pawl->turn)) return pawl->is_gone;
+    if (pawl_turn_check(pawl->turn, &err) == PAWL_OK) return false;
+    pawl_log_write(&pawl->log, PAWL_LOG_ERROR, "store.gone", PAWL_TEXT("error", pawl_str_of(err.text)));
+    (void)pthread_mutex_lock(&pawl->lock);
+    pawl->is_gone = true;
+    pawl->gone = err;
+    uint64_t one = 1;
+    for (struct pawl_holder *holder = pawl->holders; holder != NULL; holder = holder->next) {
+        (void)!write(holder->knock_fd, &one, sizeof one);
+    }
+    (void)pthread_mutex_unlock(&pawl->lock);
+    pawl_engine_changed(pawl);
+    struct pawl_requests parked = {0};
+    pawl_parked_take_waited_out(pawl->parked, INT64_MAX - 1, true, &parked);
+    for (struct pawl_request *request; (request = pawl_requests_take(&parked)) != NULL;) {
+        pawl_request_answer(pawl, request, err.code, &err);
+    }
+    return true;
+}
+
 static void drain_on_stop(struct pawl *pawl)
 {
     static const struct pawl_error closing = {.code = PAWL_BUSY,
@@ -414,7 +448,7 @@ static void *engine_thread(void *argument)
     struct pawl *pawl = argument;
     for (;;) {
         int64_t now = boot_now(pawl);
-        bool may_try = now >= pawl->no_step_until_boot_ms;
+        bool may_try = !see_whether_gone(pawl) && now >= pawl->no_step_until_boot_ms;
         bool is_due = may_try && pawl->has_timers && pawl->next_due_boot_ms <= now;
         bool has_own = may_try && has_own_work(pawl);
         bool is_worth = may_try && pawl_parked_is_roused(pawl->parked);
@@ -433,7 +467,7 @@ static void *engine_thread(void *argument)
             (void)pthread_mutex_lock(&pawl->lock);
             pawl->is_sleeping = false;
             (void)pthread_mutex_unlock(&pawl->lock);
-            if (rang) {
+            if (rang && !see_whether_gone(pawl)) {
                 pawl_engine_changed(pawl);
                 pawl_engine_hear_knocks(pawl);
                 if (pawl->has_timers || pawl_parked_count(pawl->parked) > 0) {

@@ -64,7 +64,7 @@ struct pawl_caused {
 struct pawl_listening; /* listen.h */
 
 /* Somebody who keeps leases. He is knocked at, by his event descriptor, once an operator wants something of a
- * holder, or has taken a lease: then he looks at those in his hands. A knock may be lost (its process was killed
+ * holder, or has taken a lease: then he looks at those in his hands. So he is when the store is gone. A knock may be lost (its process was killed
  * right after the commit, the bell was down): renewals tell the same. */
 struct pawl_holder {
     int knock_fd;
@@ -108,6 +108,8 @@ struct pawl {
     bool is_sleeping;               /* the engine has to be woken by wake_fd */
     bool is_stopping;
     bool waits_no_more;            /* pawl_stop_waiting */
+    bool is_gone;                  /* pawl_engine_is_gone, with the sentence */
+    struct pawl_error gone;
     int32_t call_count;            /* public calls under way: closing waits for them to leave */
     int wake_fd;                   /* eventfd */
     int timer_fd;                  /* timerfd on the boot clock */
@@ -228,6 +230,12 @@ void pawl_engine_wake(struct pawl *pawl);
  * that handle. He stays where he is until he is removed. */
 void pawl_engine_add_holder(struct pawl *pawl, struct pawl_holder *holder);
 void pawl_engine_remove_holder(struct pawl *pawl, struct pawl_holder *holder); /* nothing if he was not added */
+
+/* Whether the file of the store was seen to be moved, removed or replaced: then the handle stays of no use, every call
+ * fails with PAWL_IO, and a program that goes on for long has to end, or to open the store anew. Noticed without a read
+ * of the store, also while nothing goes on; claims that wait are answered, and holders are knocked at. *err says what
+ * has happened. */
+bool pawl_engine_is_gone(struct pawl *pawl, struct pawl_error *err);
 
 /* Of leases, all that a renewal would tell; they are not renewed, and nothing is written. The answers are those of
  * pawl_lease_renew. */

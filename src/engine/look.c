@@ -18,10 +18,24 @@ static struct pawl_reader *take_reader(struct pawl *pawl, enum pawl_code *code, 
     }
     *code = pawl_engine_enter(pawl, err);
     if (*code != PAWL_OK) return NULL;
+    if (pawl_engine_is_gone(pawl, err)) {
+        *code = PAWL_IO;
+        pawl_engine_leave(pawl);
+        return NULL;
+    }
     (void)pthread_mutex_lock(&pawl->read_lock);
-    if (pawl->reader == NULL) *code = pawl_reader_open(&pawl->reader, &pawl->store_options, err);
+    if (pawl->reader == NULL) {
+        struct pawl_reader *reader = NULL;
+        *code = pawl_reader_open(&reader, &pawl->store_options, err);
+        /* opened by its name: whether that is still the file of this handle */
+        if (*code == PAWL_OK && pawl->turn != NULL) *code = pawl_turn_check(pawl->turn, err);
+        if (*code == PAWL_OK) {
+            pawl->reader = reader;
+        } else {
+            pawl_reader_close(reader);
+        }
+    }
     if (*code == PAWL_OK) return pawl->reader;
-    pawl->reader = NULL;
     (void)pthread_mutex_unlock(&pawl->read_lock);
     pawl_engine_leave(pawl);
     return NULL;

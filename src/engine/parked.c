@@ -40,6 +40,9 @@ struct line {
 
 struct pawl_waiting { /* all places of a request */
     int32_t number;   /* in the heap and among the requests */
+    struct pawl_waiting *next_flagged; /* of those who may give up by a flag of theirs */
+    struct pawl_waiting *previous_flagged;
+    struct pawl_request *request;
     size_t count;
     struct place places[];
 };
@@ -55,8 +58,8 @@ struct pawl_parked {
     int32_t free_count;
     int32_t room;
     size_t count;
-    size_t gives_up_count; /* of those who may give up by a flag of theirs */
-    uint64_t order;        /* the newest */
+    struct pawl_waiting *flagged; /* the claimers of this process: a few, however many others wait */
+    uint64_t order;               /* the newest */
 };
 
 static int compare_names(const void *a, const void *b)
@@ -264,6 +267,23 @@ static bool enter_lines(struct pawl_parked *parked, struct pawl_request *request
     return true;
 }
 
+static void flag(struct pawl_parked *parked, struct pawl_waiting *waiting)
+{
+    waiting->next_flagged = parked->flagged;
+    if (parked->flagged != NULL) parked->flagged->previous_flagged = waiting;
+    parked->flagged = waiting;
+}
+
+static void unflag(struct pawl_parked *parked, struct pawl_waiting *waiting)
+{
+    if (waiting->next_flagged != NULL) waiting->next_flagged->previous_flagged = waiting->previous_flagged;
+    if (waiting->previous_flagged != NULL) {
+        waiting->previous_flagged->next_flagged = waiting->next_flagged;
+    } else {
+        parked->flagged = waiting->next_flagged;
+    }
+}
+
 void pawl_parked_remove(struct pawl_parked *parked, struct pawl_request *request)
 {
     struct pawl_waiting *waiting = request->waiting;
@@ -273,7 +293,7 @@ void pawl_parked_remove(struct pawl_parked *parked, struct pawl_request *request
     parked->requests[waiting->number] = NULL;
     parked->free_numbers[parked->free_count++] = waiting->number;
     parked->count--;
-    if (request->gives_up != NULL) parked->gives_up_count--;
+    if (request->gives_up != NULL) unflag(parked, waiting);
     request->waiting = NULL;
     free(waiting);
 }
@@ -287,10 +307,11 @@ static bool put(struct pawl_parked *parked, struct pawl_request *request)
     if (waiting == NULL) return false;
     if (request->parked_order == 0) request->parked_order = ++parked->order;
     request->waiting = waiting;
+    waiting->request = request;
     waiting->number = parked->free_numbers[--parked->free_count];
     parked->requests[waiting->number] = request;
     parked->count++;
-    if (request->gives_up != NULL) parked->gives_up_count++;
+    if (request->gives_up != NULL) flag(parked, waiting);
     pawl_heap_set(&parked->deadlines, waiting->number, request->until_boot_ms);
     if (enter_lines(parked, request, names, count)) return true;
     pawl_parked_remove(parked, request);
@@ -428,11 +449,13 @@ void pawl_parked_take_waited_out(struct pawl_parked *parked, int64_t now_boot_ms
     while (pawl_heap_first(&parked->deadlines, &number) <= now_boot_ms) {
         take_out(parked, parked->requests[number], list);
     }
-    for (number = 0; number < parked->room && (is_all || parked->gives_up_count > 0); number++) {
-        struct pawl_request *request = parked->requests[number];
-        if (request == NULL) continue;
-        bool gives_up = request->gives_up != NULL && atomic_load(request->gives_up);
-        if (is_all || gives_up) take_out(parked, request, list);
+    struct pawl_waiting *next = NULL;
+    for (struct pawl_waiting *waiting = parked->flagged; waiting != NULL; waiting = next) {
+        next = waiting->next_flagged;
+        if (atomic_load(waiting->request->gives_up)) take_out(parked, waiting->request, list);
+    }
+    for (number = 0; number < parked->room && is_all; number++) {
+        if (parked->requests[number] != NULL) take_out(parked, parked->requests[number], list);
     }
 }
 

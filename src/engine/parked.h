@@ -55,7 +55,8 @@ void pawl_parked_take(struct pawl_parked *parked, struct pawl_requests *list, si
 /* The earliest until_boot_ms; INT64_MAX if nobody waits. */
 int64_t pawl_parked_until(const struct pawl_parked *parked);
 
-/* Adds to a list those whose time is over, or who have given up; or all. */
+/* Adds to a list those whose time is over, or who have given up; or all. Costs what it adds, and a look at each claim
+ * that has a flag to give up by: those are this process's own claimers. */
 void pawl_parked_take_waited_out(struct pawl_parked *parked, int64_t now_boot_ms, bool is_all,
                                  struct pawl_requests *list);
 

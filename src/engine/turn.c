@@ -23,6 +23,9 @@ enum { QUEUE_BYTE = 0, TURN_BYTE = 1 };
 /* Where the number of knocks is in the file. */
 static const off_t knocks_at = 8;
 
+/* A file that loses its name, to another one or to nobody, tells of its count of names while it is open. */
+static const uint32_t place_events = IN_ATTRIB | IN_MOVE_SELF | IN_DELETE_SELF;
+
 enum waiting {
     WAITING_FOR_NOTHING, /* the engine may try the locks itself */
     WAITING_FOR_TURN,    /* the waiter blocks in the kernel; the locks are its business */
@@ -39,6 +42,7 @@ struct pawl_turn {
     int inotify_fd;
     int late_fd; /* eventfd: the waiter has the turn */
     bool holds;
+    bool is_suspect; /* something has happened to the files themselves, or nobody would tell */
 
     bool has_waiter;
     pthread_t waiter;
@@ -102,8 +106,10 @@ static enum pawl_code attach(struct pawl_turn *turn, struct pawl_error *err)
     if (stat(turn->db_path, &turn->db) != 0) return io_error(err, "cannot look at", turn->db_path);
     if (!turn->has_bell) return PAWL_OK;
     turn->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    bool watches = turn->inotify_fd >= 0 &&
-                   inotify_add_watch(turn->inotify_fd, turn->path, IN_MODIFY | IN_CLOSE_WRITE) >= 0;
+    bool watches =
+        turn->inotify_fd >= 0 &&
+        inotify_add_watch(turn->inotify_fd, turn->path, IN_MODIFY | IN_CLOSE_WRITE | place_events) >= 0 &&
+        inotify_add_watch(turn->inotify_fd, turn->db_path, place_events) >= 0;
     if (!watches && turn->inotify_fd >= 0) {
         (void)close(turn->inotify_fd);
         turn->inotify_fd = -1;
@@ -248,6 +254,20 @@ static bool is_same_file(const struct pawl_turn *turn)
     return turn->db.st_ino == named.st_ino && turn->db.st_dev == named.st_dev;
 }
 
+enum pawl_code pawl_turn_check(const struct pawl_turn *turn, struct pawl_error *err)
+{
+    if (is_same_file(turn)) return PAWL_OK;
+    return pawl_error_set(err, PAWL_IO, "%s or its companion %s has been moved or replaced; open the store anew",
+                          turn->db_path, turn->path);
+}
+
+bool pawl_turn_take_suspicion(struct pawl_turn *turn)
+{
+    bool is_suspect = turn->is_suspect;
+    turn->is_suspect = false;
+    return is_suspect;
+}
+
 enum pawl_code pawl_turn_take(struct pawl_turn *turn, int64_t wait_ms, struct pawl_error *err)
 {
     pawl_assert(!turn->holds);
@@ -265,12 +285,12 @@ enum pawl_code pawl_turn_take(struct pawl_turn *turn, int64_t wait_ms, struct pa
     }
     if (code != PAWL_OK) return pawl_error_set(err, PAWL_IO, "cannot lock %s", turn->path);
     turn->holds = true;
-    if (!is_same_file(turn)) {
+    code = pawl_turn_check(turn, err);
+    if (code != PAWL_OK) {
+        turn->is_suspect = true;
         pawl_turn_give(turn);
-        return pawl_error_set(err, PAWL_IO, "%s or its companion %s has been moved or replaced; open the store anew",
-                              turn->db_path, turn->path);
     }
-    return PAWL_OK;
+    return code;
 }
 
 void pawl_turn_give(struct pawl_turn *turn)
@@ -323,8 +343,20 @@ int pawl_turn_late_fd(const struct pawl_turn *turn)
 
 bool pawl_turn_drain(struct pawl_turn *turn)
 {
-    char events[4096];
+    union { /* inotify(7): as a whole number of events, aligned like one */
+        struct inotify_event event;
+        char bytes[4096];
+    } got;
     bool rang = turn->inotify_fd < 0;
-    while (turn->inotify_fd >= 0 && read(turn->inotify_fd, events, sizeof events) > 0) rang = true;
+    if (rang) turn->is_suspect = true;
+    ssize_t len = 0;
+    while (turn->inotify_fd >= 0 && (len = read(turn->inotify_fd, got.bytes, sizeof got.bytes)) > 0) {
+        rang = true;
+        struct inotify_event event;
+        for (size_t at = 0; at < (size_t)len; at += sizeof event + event.len) {
+            memcpy(&event, got.bytes + at, sizeof event);
+            if ((event.mask & (place_events | IN_IGNORED | IN_Q_OVERFLOW)) != 0) turn->is_suspect = true;
+        }
+    }
     return rang;
 }

@@ -31,6 +31,14 @@ void pawl_turn_close(struct pawl_turn *turn); /* takes NULL; gives the turn back
 enum pawl_code pawl_turn_take(struct pawl_turn *turn, int64_t wait_ms, struct pawl_error *err);
 void pawl_turn_give(struct pawl_turn *turn);
 
+/* Whether the paths still name the files that were opened; any thread.
+ *
+ *   fails  PAWL_IO  they do not: the handle is of no use any more */
+enum pawl_code pawl_turn_check(const struct pawl_turn *turn, struct pawl_error *err);
+/* Whether there is a reason to check, since this was asked last: told by the bell when it is drained, and by a take
+ * that found other files. Without a bell there always is one. */
+bool pawl_turn_take_suspicion(struct pawl_turn *turn);
+
 /* Gives back a turn that came too late for the take that asked for it. */
 void pawl_turn_settle(struct pawl_turn *turn);
 

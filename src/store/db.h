@@ -250,6 +250,8 @@ struct pawl_db_driver {
     /* A number that changes with every commit of another connection, and not with our own; NULL
      * where a commit that can be seen is on disk. */
     int64_t (*others)(struct pawl_db *db);
+    /* SQLite only, else NULL: whether the path names another file by now, or none. */
+    bool (*has_moved)(const struct pawl_db *db);
     /* SQLite only, else NULL: moves the log into the file if it has grown long; all: whatever its
      * length, and the log's file becomes empty. */
     void (*checkpoint)(struct pawl_db *db, bool all);

@@ -3,7 +3,8 @@
  * The transaction begins with the call and ends with it, whatever has happened: on SQLite it holds
  * back the checkpoint, on PostgreSQL the vacuum. It is always rolled back, since there is nothing
  * to commit and a rollback cannot fail. After a failure of the database the connection is dropped,
- * and the next call opens it anew: a server that was restarted, a file that was restored. */
+ * and the next call opens it anew: a server that was restarted. Not so when another file has taken
+ * the path: what a reader tells is of the store that it was opened for, or nothing. */
 #include "store/reader.h"
 
 #include "base/assert.h"
@@ -81,6 +82,8 @@ void pawl_reader_close(struct pawl_reader *reader)
 
 static void drop_connection(struct pawl_reader *reader)
 {
+    const struct pawl_db *db = reader->db;
+    if (db != NULL && db->driver->has_moved != NULL && db->driver->has_moved(db)) return;
     pawl_db_close(reader->db);
     reader->db = NULL;
 }

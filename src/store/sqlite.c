@@ -259,6 +259,11 @@ static enum pawl_code check_place(const struct sqlite *db, struct pawl_error *er
                           db->path);
 }
 
+static bool sqlite_has_moved(const struct pawl_db *base)
+{
+    return check_place(const_sqlite_of(base), NULL) != PAWL_OK;
+}
+
 static enum pawl_code sqlite_begin(struct pawl_db *base, bool is_write, struct pawl_error *err)
 {
     struct sqlite *db = sqlite_of(base);
@@ -416,6 +421,7 @@ static const struct pawl_db_driver sqlite_driver = {
     .others = sqlite_others,
     .file = sqlite_file,
     .compact = sqlite_compact,
+    .has_moved = sqlite_has_moved,
     .checkpoint = sqlite_checkpoint,
 };
 

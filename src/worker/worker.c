@@ -136,6 +136,7 @@ struct worker {
     bool is_draining;
     int64_t drain_until_boot_ms; /* then commands are stopped */
     bool is_hurried;
+    bool is_gone; /* the store is: nothing can be told any more */
     enum pawl_code code; /* why it ends, if not in order */
     struct pawl_error err;
 };
@@ -386,7 +387,7 @@ static int64_t stop_at(const struct pawl_kept *kept)
 static void look_for_reasons(struct worker *worker, struct slot *slot, int64_t now_boot_ms)
 {
     struct pawl_kept kept = kept_of(slot);
-    if (kept.is_lost) {
+    if (kept.is_lost || worker->is_gone) {
         stop(worker, slot, STOP_LOST, now_boot_ms);
     } else if (now_boot_ms >= timeout_at(slot)) {
         stop(worker, slot, STOP_TIMEOUT, now_boot_ms);
@@ -517,6 +518,7 @@ static bool may_help(enum pawl_code code)
 static void take_failure(struct pool *pool, const struct pawl_claim_answer *answer)
 {
     struct worker *worker = pool->worker;
+    if (worker->is_gone) return;
     int64_t wait_ms = pool->claim_retry_ms == 0 ? CLAIM_RETRY_MS_MIN : pool->claim_retry_ms * 2;
     pool->claim_retry_ms = wait_ms < CLAIM_RETRY_MS_MAX ? wait_ms : CLAIM_RETRY_MS_MAX;
     pool->claim_at_boot_ms = pawl_clock_boot_ms() + pool->claim_retry_ms;
@@ -599,6 +601,20 @@ static void hear_signals(struct worker *worker)
     while (read(worker->child_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         worker->child_has_ended = true;
     }
+}
+
+/* A store whose file is another's by now does not come back: the commands are stopped like those that have lost
+ * their leases, and whoever starts this worker again has it look at what is there. */
+static void look_at_store(struct worker *worker)
+{
+    struct pawl_error err = {0};
+    if (worker->is_gone || !pawl_engine_is_gone(worker->options->pawl, &err)) return;
+    worker->is_gone = true;
+    worker->claims_are_over = true;
+    worker->is_draining = true;
+    worker->code = err.code;
+    worker->err = err;
+    for (int32_t i = 0; i < worker->slot_count; i++) pawl_reporter_hurry(worker->slots[i].reporter);
 }
 
 /* When something is due without anybody saying so. */
@@ -704,6 +720,7 @@ static void work(struct worker *worker)
 {
     for (;;) {
         hear_signals(worker);
+        look_at_store(worker);
         for (size_t i = 0; i < worker->pool_count; i++) take_tasks(&worker->pools[i]);
         find_commands(worker);
         if (worker->child_has_ended) pawl_leftover_reap(worker->commands, worker->slot_count);

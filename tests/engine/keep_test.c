@@ -629,7 +629,7 @@ TEST_SQLITE("who has the file open when another takes its place by hand notices 
                   pawl_task_add(lab->pawl, NEW(.id = PAWL_STR("c")), lab->keep, &added, &lab->err));
     CHECK(strstr(lab->err.text, "replaced") != NULL);
     struct pawl_task task;
-    CHECK_REFUSED(PAWL_NOT_FOUND,
+    CHECK_REFUSED(PAWL_IO,
                   pawl_task_get(lab->pawl, PAWL_STR("b"), false, lab->keep, &task, &lab->err));
 }
 

@@ -8,8 +8,10 @@
 #include "engine/engine.h"
 #include "test.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { QUEUES = 5, CLAIMS = 200, NAMES_MAX = 3, ROUNDS = 20000 };
 
@@ -193,6 +195,49 @@ TEST("those whose time is over are found in the order of their deadlines, withou
     CHECK_EQ(3, over.count);
     CHECK_EQ(49, number_of(&room, over.first));
     CHECK_EQ(954, pawl_parked_until(room.parked));
+    close_room(&room);
+}
+
+static int64_t cpu_ms(void)
+{
+    struct timespec now = {0};
+    CHECK_EQ(0, clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now));
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+TEST("who gives up is found without a walk over all who wait")
+{
+    enum { WAITING = 10000, LOOKS = 100000, CPU_MS_MAX = 500 }; /* with the walk: 3 s and more */
+    static struct room room;
+    static struct pawl_request others[WAITING];
+    _Atomic bool gives_up[3] = {false, false, false};
+    struct pawl_requests over = {0};
+    open_room(&room);
+    struct pawl_claim ask = {.queues = &names[1], .queue_count = 1};
+    for (int i = 0; i < WAITING; i++) {
+        pawl_request_init(&others[i], PAWL_COMMAND_CLAIM);
+        others[i].command.ask.claim.ask = &ask;
+        others[i].until_boot_ms = 100;
+        CHECK(pawl_parked_put(room.parked, &others[i], &room.step.set));
+    }
+    for (int i = 0; i < 3; i++) {
+        struct pawl_request *request = claim(&room, i, 1, 100);
+        request->gives_up = &gives_up[i];
+        CHECK(pawl_parked_put(room.parked, request, &room.step.set));
+    }
+    int64_t from_ms = cpu_ms();
+    for (int i = 0; i < LOOKS; i++) pawl_parked_take_waited_out(room.parked, 99, false, &over);
+    CHECK(cpu_ms() - from_ms < CPU_MS_MAX);
+    CHECK_EQ(0, over.count);
+    for (int i = 0; i < 3; i++) { /* the one in the middle of the list first */
+        int number = (i + 1) % 3;
+        struct pawl_requests gone = {0};
+        atomic_store(&gives_up[number], true);
+        pawl_parked_take_waited_out(room.parked, 99, false, &gone);
+        CHECK_EQ(1, gone.count);
+        CHECK_EQ(number, number_of(&room, gone.first));
+    }
+    CHECK_EQ(WAITING, pawl_parked_count(room.parked));
     close_room(&room);
 }
 
