@@ -77,21 +77,16 @@ static void callers_start(int count)
 }
 
 /* Waits until a group of commands has been handed over, and takes it. */
-static int callers_take(struct caller **group, int commands)
+static int callers_take(struct caller **taken, int commands)
 {
     int wanted = commands < callers.count ? commands : callers.count;
     (void)pthread_mutex_lock(&callers.lock);
     while (callers.waiting_count < wanted) (void)pthread_cond_wait(&callers.arrived, &callers.lock);
-    for (int i = 0; i < wanted; i++) group[i] = callers.waiting[(callers.first + i) % CALLERS_MAX];
+    for (int i = 0; i < wanted; i++) taken[i] = callers.waiting[(callers.first + i) % CALLERS_MAX];
     callers.first = (callers.first + wanted) % CALLERS_MAX;
     callers.waiting_count -= wanted;
     (void)pthread_mutex_unlock(&callers.lock);
     return wanted;
-}
-
-static void callers_answer(struct caller **group, int count)
-{
-    for (int i = 0; i < count; i++) (void)sem_post(&group[i]->answered);
 }
 
 static void callers_stop(void)
@@ -101,6 +96,29 @@ static void callers_stop(void)
     (void)pthread_mutex_unlock(&callers.lock);
     for (int i = 0; i < callers.count; i++) (void)sem_post(&callers.all[i].answered);
     for (int i = 0; i < callers.count; i++) (void)pthread_join(callers.all[i].thread, NULL);
+}
+
+/* ---- Groups: a transaction each, with its callers where there are some ---- */
+
+static struct caller *group[CALLERS_MAX];
+static int group_count;
+
+static void group_begin(struct rows *rows, int commands)
+{
+    if (callers.count > 0) group_count = callers_take(group, commands);
+    rows_begin(rows);
+}
+
+static void group_commit(struct rows *rows)
+{
+    rows_commit(rows);
+    for (int i = 0; i < group_count; i++) (void)sem_post(&group[i]->answered);
+}
+
+static void group_next(struct rows *rows, int commands)
+{
+    group_commit(rows);
+    group_begin(rows, commands);
 }
 
 int main(int argc, char **argv)
@@ -126,23 +144,14 @@ int main(int argc, char **argv)
             part[i] = (int)owed[i];
             owed[i] -= part[i];
         }
-        struct caller *group[CALLERS_MAX];
-        int taken = callers.count > 0 ? callers_take(group, (int)commands) : 0;
-        rows_begin(&rows);
+        group_begin(&rows, (int)commands);
         rows_create(&rows, part[0]);
-        if (is_single) {
-            rows_commit(&rows);
-            rows_begin(&rows);
-        }
+        if (is_single) group_next(&rows, 1);
         rows_complete(&rows);
         done += rows.claimed_count;
-        if (is_single && rows.claimed_count > 0) {
-            rows_commit(&rows);
-            rows_begin(&rows);
-        }
+        if (is_single && rows.claimed_count > 0) group_next(&rows, 1);
         rows_claim(&rows, part[1]);
-        rows_commit(&rows);
-        callers_answer(group, taken);
+        group_commit(&rows);
     }
     callers_stop();
     double took = now_s() - start;
