@@ -240,7 +240,8 @@ enum pawl_code pawl_task_start(struct pawl *pawl, struct pawl_str task_id, const
 }
 
 static enum pawl_code renew(struct pawl *pawl, const struct pawl_fence *fences, size_t count, int64_t lease_ms,
-                            bool only_looks, struct pawl_renewal *out, struct pawl_error *err)
+                            bool only_looks, int64_t answer_by_boot_ms, struct pawl_renewal *out,
+                            struct pawl_error *err)
 {
     if (pawl == NULL || (count > 0 && (fences == NULL || out == NULL))) {
         return misuse(err, "pawl, fences and out are needed");
@@ -255,6 +256,7 @@ static enum pawl_code renew(struct pawl *pawl, const struct pawl_fence *fences, 
     request.command.ask.renew.count = count;
     request.command.ask.renew.lease_ms = lease_ms;
     request.command.ask.renew.only_looks = only_looks;
+    request.answer_by_boot_ms = answer_by_boot_ms;
     code = pawl_check_command(&request.command, scratch, err);
     struct pawl_renewal *renewals = NULL; /* the caller's own stay as they are if this fails */
     if (code == PAWL_OK) {
@@ -272,13 +274,19 @@ static enum pawl_code renew(struct pawl *pawl, const struct pawl_fence *fences, 
 enum pawl_code pawl_lease_renew(struct pawl *pawl, const struct pawl_fence *fences, size_t count,
                                 int64_t lease_ms, struct pawl_renewal *out, struct pawl_error *err)
 {
-    return renew(pawl, fences, count, lease_ms, false, out, err);
+    return renew(pawl, fences, count, lease_ms, false, 0, out, err);
+}
+
+enum pawl_code pawl_engine_renew_by(struct pawl *pawl, const struct pawl_fence *fences, size_t count,
+                                    int64_t answer_by_boot_ms, struct pawl_renewal *out, struct pawl_error *err)
+{
+    return renew(pawl, fences, count, 0, false, answer_by_boot_ms, out, err);
 }
 
 enum pawl_code pawl_engine_look_at_leases(struct pawl *pawl, const struct pawl_fence *fences, size_t count,
                                           struct pawl_renewal *out, struct pawl_error *err)
 {
-    return renew(pawl, fences, count, 0, true, out, err);
+    return renew(pawl, fences, count, 0, true, 0, out, err);
 }
 
 enum pawl_code pawl_lease_stopped(struct pawl *pawl, const struct pawl_fence *fence, struct pawl_error *err)

@@ -402,7 +402,9 @@ static bool see_whether_gone(struct pawl *pawl)
     struct pawl_error err = {0};
     if (pawl->is_gone || pawl->turn == NULL || !pawl_turn_take_suspicion(pawl->turn)) return pawl->is_gone;
     if (pawl_turn_check(pawl->turn, &err) == PAWL_OK) return false;
-    pawl_log_write(&pawl->log, PAWL_LOG_ERROR, "store.gone", PAWL_TEXT("error", pawl_str_of(err.text)));
+    if (pawl->has_timers) { /* else whoever has asked is told, and this handle is one of several */
+        pawl_log_write(&pawl->log, PAWL_LOG_ERROR, "store.gone", PAWL_TEXT("error", pawl_str_of(err.text)));
+    }
     (void)pthread_mutex_lock(&pawl->lock);
     pawl->is_gone = true;
     pawl->gone = err;

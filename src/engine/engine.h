@@ -49,6 +49,7 @@ struct pawl_request {
     struct pawl_request *previous_cancelled;
     bool is_in_cancelled;
     int64_t asked_boot_ms;    /* when it was handed over */
+    int64_t answer_by_boot_ms; /* its step is not waited for beyond that; 0 = the store's own bounds */
     int64_t until_boot_ms;    /* parked: when it is answered empty; going on: when it is let go */
     int32_t continuations;    /* still running on its behalf */
     bool *continuing;         /* the caller's, told whether some were left; may be NULL */
@@ -236,6 +237,12 @@ void pawl_engine_remove_holder(struct pawl *pawl, struct pawl_holder *holder); /
  * of the store, also while nothing goes on; claims that wait are answered, and holders are knocked at. *err says what
  * has happened. */
 bool pawl_engine_is_gone(struct pawl *pawl, struct pawl_error *err);
+
+/* pawl_lease_renew that is answered by an instant of the boot clock, or soon after it: with PAWL_BUSY unless the store
+ * has answered. Only what waits for others is cut short: for the turn, and for a server that says nothing. */
+enum pawl_code pawl_engine_renew_by(struct pawl *pawl, const struct pawl_fence *fences, size_t count,
+                                    int64_t answer_by_boot_ms, struct pawl_renewal *out,
+                                    struct pawl_error *err) PAWL_MUST_USE;
 
 /* Of leases, all that a renewal would tell; they are not renewed, and nothing is written. The answers are those of
  * pawl_lease_renew. */

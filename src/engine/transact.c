@@ -584,6 +584,18 @@ struct company {
     bool came; /* filled: some of it did */
 };
 
+/* How long this step may wait for others: as long as the most urgent of its callers. */
+static int64_t patience_ms(const struct pawl *pawl, const struct pawl_requests *list)
+{
+    int64_t by_boot_ms = INT64_MAX;
+    for (const struct pawl_request *r = list->first; r != NULL; r = r->next) {
+        if (r->answer_by_boot_ms != 0) by_boot_ms = pawl_earlier(by_boot_ms, r->answer_by_boot_ms);
+    }
+    if (by_boot_ms == INT64_MAX) return INT64_MAX;
+    int64_t left_ms = by_boot_ms - pawl->env->boot_ms(pawl->env->self);
+    return left_ms > 1 ? left_ms : 1;
+}
+
 /* One try at one transaction. On failure *list holds again what had been taken from it. */
 static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, struct company *company,
                                bool is_last_chance, struct pawl_error *err)
@@ -592,10 +604,13 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, st
                             .own_max = company->own_max,
                             .own_skip = company->own_skip,
                             .with_parked = company->with_parked};
+    int64_t left_ms = patience_ms(pawl, list);
     pawl_arena_reset(pawl->arena);
     sort_halves(&t, list);
-    enum pawl_code code =
-        pawl->turn == NULL ? PAWL_OK : pawl_turn_take(pawl->turn, PAWL_TURN_WAIT_MS_MAX, err);
+    enum pawl_code code = pawl->turn == NULL
+                              ? PAWL_OK
+                              : pawl_turn_take(pawl->turn, pawl_earlier(left_ms, PAWL_TURN_WAIT_MS_MAX), err);
+    pawl_store_patience(pawl->store, left_ms);
     if (code == PAWL_OK) {
         hear_others(pawl);
         code = run_transaction(&t, is_last_chance, err);
@@ -610,6 +625,7 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, st
         }
         if (t.step.knocks) pawl_engine_hear_knocks(pawl); /* our own */
     }
+    pawl_store_patience(pawl->store, INT64_MAX);
     if (pawl->careful != NULL) pawl_careful_clear(pawl->careful);
     company->came = t.had_company;
     if (code == PAWL_OK) {
@@ -630,7 +646,7 @@ static enum pawl_code try_races(struct pawl *pawl, struct pawl_requests *list, s
     enum pawl_code code = PAWL_BUSY;
     for (int race = 0; race < PAWL_RACES_MAX && code == PAWL_BUSY; race++) {
         code = try_once(pawl, list, company, list->count <= 1, err);
-        if (!pawl_store_was_race(pawl->store)) break;
+        if (!pawl_store_was_race(pawl->store) || patience_ms(pawl, list) <= 1) break;
     }
     return code;
 }

@@ -264,6 +264,7 @@ struct pawl_db_driver {
     int (*bell_fd)(const struct pawl_db *db);
     bool (*bell_drain)(struct pawl_db *db);
     uint64_t (*knocks)(const struct pawl_db *db);
+    void (*patience)(struct pawl_db *db, int64_t ms); /* pawl_store_patience */
 };
 
 /* The first member of each driver's own struct. The wrappers call the hook; drivers do not. */

@@ -25,7 +25,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     /* How long a lost answer is looked for. The caller waits meanwhile. */
@@ -277,13 +276,6 @@ static enum pawl_code postgres_clock(struct pawl_db *base, int64_t *now_ms, stru
 
 /* ---- A commit and its lost answer ----------------------------------------------------------- */
 
-static int64_t monotonic_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* On a new connection: the number of the last step that this handle committed, once the process
  * behind the old connection can commit nothing more. */
 static enum pawl_code read_step(struct postgres *db, int64_t old_pid, int64_t old_start_us,
@@ -313,13 +305,14 @@ static enum pawl_code resolve(struct postgres *db, struct pawl_error *err)
     int64_t old_start_us = db->link.backend_start_us;
     int64_t step = 0;
     struct pawl_error why = {0};
-    int64_t end_ms = monotonic_ms() + RESOLVE_MS_MAX;
+    int64_t end_ms = pawl_link_now_ms() + RESOLVE_MS_MAX;
+    db->link.until_ms = end_ms;
     enum pawl_code code;
     for (;;) {
         struct pawl_link_session session;
         code = open_link(db, &session, &why);
         if (code == PAWL_OK) code = read_step(db, old_pid, old_start_us, &step, &why);
-        if (code == PAWL_OK || monotonic_ms() >= end_ms) break;
+        if (code == PAWL_OK || pawl_link_now_ms() >= end_ms) break;
         (void)poll(NULL, 0, RESOLVE_PAUSE_MS);
     }
     if (code != PAWL_OK) {
@@ -348,7 +341,10 @@ static enum pawl_code send_commit(struct postgres *db, struct pawl_error *err)
     if (code == PAWL_OK || !db->link.is_lost || !db->is_write) return code;
     db->is_begun = false;
     db->is_asking = false;
-    return resolve(db, err);
+    int64_t until_ms = db->link.until_ms;
+    code = resolve(db, err);
+    db->link.until_ms = until_ms;
+    return code;
 }
 
 static enum pawl_code postgres_commit(struct pawl_db *base, struct pawl_error *err)
@@ -386,6 +382,13 @@ static bool postgres_bell_drain(struct pawl_db *base)
 static uint64_t postgres_knocks(const struct pawl_db *base)
 {
     return const_postgres_of(base)->bell.knocks;
+}
+
+static void postgres_patience(struct pawl_db *base, int64_t ms)
+{
+    struct postgres *db = postgres_of(base);
+    if (ms < PAWL_LINK_PATIENCE_MS_MIN) ms = PAWL_LINK_PATIENCE_MS_MIN;
+    db->link.until_ms = ms == INT64_MAX ? 0 : pawl_link_now_ms() + ms;
 }
 
 static struct pawl_str postgres_path(const struct pawl_db *base)
@@ -457,6 +460,7 @@ static const struct pawl_db_driver postgres_driver = {
     .bell_fd = postgres_bell_fd,
     .bell_drain = postgres_bell_drain,
     .knocks = postgres_knocks,
+    .patience = postgres_patience,
 };
 
 /* In the transaction of apply_schema, which has the turn: what the schema holds by now. */

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { PREPARED_NOT = 0, PREPARED_SENT, PREPARED_DONE };
 
@@ -160,6 +161,22 @@ static enum pawl_code tell_fault(struct pawl_link *link, const char *name, const
 
 /* ---- Answers -------------------------------------------------------------------------------- */
 
+int64_t pawl_link_now_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* How long the server may be silent now. */
+static int silence_ms(const struct pawl_link *link)
+{
+    if (link->until_ms == 0) return PAWL_LINK_SILENCE_MS_MAX;
+    int64_t left_ms = link->until_ms - pawl_link_now_ms();
+    if (left_ms <= 0) return 0;
+    return left_ms < PAWL_LINK_SILENCE_MS_MAX ? (int)left_ms : PAWL_LINK_SILENCE_MS_MAX;
+}
+
 /* Waits until the next answer can be had without waiting; false when the connection is lost. */
 static bool wait_for_answer(struct pawl_link *link)
 {
@@ -170,7 +187,7 @@ static bool wait_for_answer(struct pawl_link *link)
             .fd = link->pq->socket(link->conn),
             .events = (short)(POLLIN | (unsent != 0 ? POLLOUT : 0)),
         };
-        int count = poll(&fd, 1, PAWL_LINK_SILENCE_MS_MAX);
+        int count = poll(&fd, 1, silence_ms(link));
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) return false;
         bool is_readable = (fd.revents & ~POLLOUT) != 0;
@@ -636,5 +653,5 @@ void pawl_link_close(struct pawl_link *link)
     free(link->ops);
     free(link->askers);
     pawl_bundle_free(&link->bundle);
-    *link = (struct pawl_link){.trip_count = link->trip_count};
+    *link = (struct pawl_link){.trip_count = link->trip_count, .until_ms = link->until_ms};
 }

@@ -3,7 +3,8 @@
  * if it has a text for many. What has gone wrong is told in our codes. Knows nothing of steps.
  *
  *   threads  one at a time
- *   waits    never for ever: a server that is silent for PAWL_LINK_SILENCE_MS_MAX is given up */
+ *   waits    never for ever: a server that is silent for PAWL_LINK_SILENCE_MS_MAX is given up, and sooner where
+ *            until_ms says so */
 #ifndef PAWL_STORE_POSTGRES_LINK_H
 #define PAWL_STORE_POSTGRES_LINK_H
 
@@ -14,6 +15,10 @@
 enum {
     /* No statement takes so long: lock_timeout (5 s) and statement_timeout (20 s) end it before. */
     PAWL_LINK_SILENCE_MS_MAX = 30 * 1000,
+
+    /* Whoever has less patience is waited for so long all the same: a server that lives answers within it, and to
+     * give a connection up costs another one. */
+    PAWL_LINK_PATIENCE_MS_MIN = 1000,
 };
 
 struct pawl_link_op;    /* something sent whose answer is awaited */
@@ -40,6 +45,7 @@ struct pawl_link {
     bool bundle_is_hint;
     enum pawl_code code; /* the first failure since the last flush */
     int64_t trip_count;  /* round trips that somebody has waited for, ever */
+    int64_t until_ms;    /* of the monotonic clock: answers are not waited for beyond it; 0 = no such bound */
     unsigned char prepared[2][2][PAWL_SQL_COUNT]; /* [counted][many]; enum in the .c file */
 };
 
@@ -93,6 +99,9 @@ void pawl_link_hint(struct pawl_link *link, enum pawl_statement statement);
  *   fails  as a statement does; inside a transaction that one has failed then */
 enum pawl_code pawl_link_run_text(struct pawl_link *link, const char *text,
                                   struct pawl_error *err) PAWL_MUST_USE;
+
+/* The clock of until_ms. */
+int64_t pawl_link_now_ms(void);
 
 /* Fills *err for a connection that is lost, with PAWL_BUSY and what libpq says. */
 enum pawl_code pawl_link_lost(struct pawl_link *link, struct pawl_error *err);

@@ -590,6 +590,11 @@ bool pawl_store_was_race(const struct pawl_store *store)
     return store->db != NULL && pawl_db_was_race(store->db);
 }
 
+void pawl_store_patience(struct pawl_store *store, int64_t ms)
+{
+    if (store->db != NULL && store->db->driver->patience != NULL) store->db->driver->patience(store->db, ms);
+}
+
 uint64_t pawl_store_knocks(const struct pawl_store *store)
 {
     if (store->db == NULL || store->db->driver->knocks == NULL) return 0;

@@ -91,6 +91,10 @@ void pawl_store_rollback(struct pawl_store *store);
  * begin, may well succeed at once. */
 bool pawl_store_was_race(const struct pawl_store *store);
 
+/* PostgreSQL, else nothing: how long all that follows may take, until this is said again; INT64_MAX = as long as its
+ * own bounds. A server that does not answer by then is given up (BUSY), as one that never will. */
+void pawl_store_patience(struct pawl_store *store, int64_t ms);
+
 /* A plain read, outside any transaction: the instant at which something is due next (0 = now, INT64_MAX =
  * nothing is), continuations included, and the store's now. */
 enum pawl_code pawl_store_next_due(struct pawl_store *store, int64_t *due_at_ms, int64_t *now_ms,

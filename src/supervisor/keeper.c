@@ -113,13 +113,17 @@ int64_t pawl_lease_renew_at(const struct pawl_kept *kept, int64_t asked_boot_ms,
     return kept->is_cut && is_late ? INT64_MAX : at_boot_ms;
 }
 
-int64_t pawl_lease_try_again_ms(int64_t now_boot_ms, int64_t stop_at_boot_ms)
+int64_t pawl_lease_try_ms(int64_t now_boot_ms, int64_t stop_at_boot_ms)
 {
     /* Beyond the margin nobody is helped: the work is being stopped. */
     if (now_boot_ms >= stop_at_boot_ms) return RETRY_MS_MAX;
-    int64_t wait_ms = (stop_at_boot_ms - now_boot_ms) / 4;
-    if (wait_ms > RETRY_MS_MAX) return RETRY_MS_MAX;
-    return wait_ms < RETRY_MS_MIN ? RETRY_MS_MIN : wait_ms;
+    int64_t try_ms = (stop_at_boot_ms - now_boot_ms) / 4;
+    return try_ms < RETRY_MS_MIN ? RETRY_MS_MIN : try_ms;
+}
+
+int64_t pawl_lease_try_again_ms(int64_t now_boot_ms, int64_t stop_at_boot_ms)
+{
+    return pawl_earlier(pawl_lease_try_ms(now_boot_ms, stop_at_boot_ms), RETRY_MS_MAX);
 }
 
 static void count_from(struct pawl_keeper *keeper, int32_t slot, int64_t asked_boot_ms,
@@ -163,9 +167,11 @@ static void put_question(struct pawl_keeper *keeper, size_t number, int32_t slot
     };
 }
 
-/* Takes those that are due, and with them those that soon will be, so that calls are few. */
-static size_t take_questions(struct pawl_keeper *keeper, int64_t now_boot_ms)
+/* Takes those that are due, and with them those that soon will be, so that calls are few. Their first margin sets how
+ * long the try may take. */
+static size_t take_questions(struct pawl_keeper *keeper, int64_t now_boot_ms, int64_t *answer_by_boot_ms)
 {
+    int64_t stop_at_boot_ms = INT64_MAX;
     size_t count = 0;
     int32_t slot = 0;
     int64_t first_boot_ms = pawl_heap_first(&keeper->due, &slot);
@@ -176,8 +182,10 @@ static size_t take_questions(struct pawl_keeper *keeper, int64_t now_boot_ms)
         const struct held *held = &keeper->held[slot];
         if (at_boot_ms > now_boot_ms + held->every_ms / SOON_PART) break;
         pawl_heap_set(&keeper->due, slot, INT64_MAX);
+        stop_at_boot_ms = pawl_earlier(stop_at_boot_ms, held->kept.stop_at_boot_ms);
         put_question(keeper, count++, slot);
     }
+    *answer_by_boot_ms = now_boot_ms + pawl_lease_try_ms(now_boot_ms, stop_at_boot_ms);
     return count;
 }
 
@@ -210,15 +218,15 @@ static void take_answer(struct pawl_keeper *keeper, int32_t slot, const struct p
 static void renew(struct pawl_keeper *keeper)
 {
     int64_t asked_boot_ms = pawl_clock_boot_ms();
+    int64_t answer_by_boot_ms = 0;
     pthread_mutex_lock(&keeper->mutex);
-    size_t count = take_questions(keeper, asked_boot_ms);
+    size_t count = take_questions(keeper, asked_boot_ms, &answer_by_boot_ms);
     pthread_mutex_unlock(&keeper->mutex);
     if (count == 0) return;
 
     struct pawl_error err = {0};
-    enum pawl_code code =
-        pawl_lease_renew(keeper->pawl, keeper->fences, count, 0, keeper->answers, &err);
-    int64_t now_boot_ms = pawl_clock_boot_ms();
+    enum pawl_code code = pawl_engine_renew_by(keeper->pawl, keeper->fences, count, answer_by_boot_ms,
+                                               keeper->answers, &err);
 
     pthread_mutex_lock(&keeper->mutex);
     for (size_t i = 0; i < count; i++) {
@@ -227,10 +235,9 @@ static void renew(struct pawl_keeper *keeper)
         if (held == NULL) continue;
         if (code == PAWL_OK) {
             take_answer(keeper, slot, &keeper->answers[i], asked_boot_ms);
-        } else {
+        } else { /* one that has taken its time is followed at once */
             pawl_heap_set(&keeper->due, slot,
-                          now_boot_ms +
-                              pawl_lease_try_again_ms(now_boot_ms, held->kept.stop_at_boot_ms));
+                          asked_boot_ms + pawl_lease_try_again_ms(asked_boot_ms, held->kept.stop_at_boot_ms));
         }
     }
     pthread_mutex_unlock(&keeper->mutex);
@@ -344,6 +351,18 @@ static void *keeper_run(void *self)
         want_look(keeper);
         pthread_mutex_unlock(&keeper->mutex);
     }
+}
+
+enum pawl_code pawl_keeper_handle(struct pawl **out, const struct pawl *pawl, struct pawl_error *err)
+{
+    struct pawl_options options = PAWL_OPTIONS_INIT;
+    options.store = pawl_str_of(pawl->target);
+    options.must_exist = true;
+    options.no_timers = true;
+    options.env = pawl->env;
+    options.log = pawl->log.write;
+    options.log_self = pawl->log.self;
+    return pawl_open(out, &options, err);
 }
 
 enum pawl_code pawl_keeper_open(struct pawl_keeper **out, struct pawl *pawl, struct pawl *hears,

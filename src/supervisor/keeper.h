@@ -1,6 +1,5 @@
 /* Keeps the leases of the tasks in hand: one thread that does nothing else, so that no busy handler
- * delays a renewal. A slow commit does where both go through one handle, as in `pawl worker run`; a
- * supervisor gives it a handle of its own.
+ * delays a renewal, and with a handle of its own, so that no slow commit does.
  *
  *   0          1/3         2/3     margin   end
  *   |-----------|-----------|-----------|----|
@@ -8,9 +7,9 @@
  *
  * A lease counts from before the request that granted or renewed it left, on a clock that goes on
  * while the machine sleeps: it can only be longer than we think. When the first is due, those that
- * soon will be are renewed along, PAWL_BATCH_MAX in a call. If a renewal fails it is tried again
- * after a quarter of the time that is left until the margin, min(lease / 4, max(1 s, lease / 10))
- * before the end. Then the work must be stopped, whatever the store says later; doing that is for
+ * soon will be are renewed along, PAWL_BATCH_MAX in a call. Each try is given up after a quarter of
+ * the time that is left until the margin, min(lease / 4, max(1 s, lease / 10)) before the end, and
+ * the next one comes then; one that fails at once is waited for no longer than that. Then the work must be stopped, whatever the store says later; doing that is for
  * whoever looks.
  *
  * What an operator wants of a holder is told by each renewal, and sooner when he is knocked at: then
@@ -23,6 +22,10 @@
 #include "pawl.h"
 
 struct pawl_keeper;
+
+/* Opens another handle on the same store, which does nothing by itself. The caller's to close. */
+enum pawl_code pawl_keeper_handle(struct pawl **out, const struct pawl *pawl,
+                                  struct pawl_error *err) PAWL_MUST_USE;
 
 /* Starts the thread.
  *
@@ -87,7 +90,10 @@ int64_t pawl_lease_pace_ms(const struct pawl_kept *kept, int64_t left_ms, int64_
  * cut is renewed to learn what operators want, and as often as before. */
 int64_t pawl_lease_renew_at(const struct pawl_kept *kept, int64_t asked_boot_ms, int64_t every_ms);
 
-/* How long after a failed try the next one comes. */
+/* How long a try may take: a quarter of what is left. */
+int64_t pawl_lease_try_ms(int64_t now_boot_ms, int64_t stop_at_boot_ms);
+
+/* How long after the begin of a try that has failed the next one comes: the same, and a second at most. */
 int64_t pawl_lease_try_again_ms(int64_t now_boot_ms, int64_t stop_at_boot_ms);
 
 #endif

@@ -328,14 +328,7 @@ static enum pawl_code open_memory(struct pawl_supervisor *supervisor, struct paw
 static enum pawl_code open_keeper(struct pawl_supervisor *supervisor, struct pawl_error *err)
 {
     const struct pawl *pawl = supervisor->pawl;
-    struct pawl_options options = PAWL_OPTIONS_INIT;
-    options.store = pawl_str_of(pawl->target);
-    options.must_exist = true;
-    options.no_timers = true;
-    options.env = pawl->env;
-    options.log = pawl->log.write;
-    options.log_self = pawl->log.self;
-    enum pawl_code code = pawl_open(&supervisor->keeping, &options, err);
+    enum pawl_code code = pawl_keeper_handle(&supervisor->keeping, pawl, err);
     if (code != PAWL_OK) return code;
     code = pawl_keeper_open(&supervisor->keeper, supervisor->keeping, supervisor->pawl,
                             supervisor->worker_id, supervisor->item_room, supervisor->heard_fd, &pawl->log, err);

@@ -126,6 +126,7 @@ struct worker {
     size_t pool_count;
     struct slot *slots;
     int32_t slot_count;
+    struct pawl *keeping; /* owned: the keepers' handle */
     struct pollfd *poll_fds;
     pid_t *commands; /* of each slot, 0 = none; filled by find_commands */
 
@@ -800,7 +801,7 @@ static enum pawl_code open_pool(struct pool *pool, struct pawl_error *err)
     ask.lease_ms = worker->options->lease_ms;
     ask.is_supervised = true;
     enum pawl_code code =
-        pawl_keeper_open(&pool->keeper, pawl, pawl, pool->options->worker_id, pool->options->slots,
+        pawl_keeper_open(&pool->keeper, worker->keeping, pawl, pool->options->worker_id, pool->options->slots,
                          worker->heard_fd, worker->options->log, err);
     for (int32_t i = 0; i < pool->options->slots && code == PAWL_OK; i++) {
         code = open_slot(pool, &pool->slots[i], err);
@@ -854,6 +855,7 @@ static enum pawl_code open_worker(struct worker *worker, struct pawl_error *err)
     if (code == PAWL_OK) code = plan_pools(worker, err);
     if (code == PAWL_OK) code = pawl_folder_open(&worker->folder, err);
     if (code == PAWL_OK) code = open_fds(worker, err);
+    if (code == PAWL_OK) code = pawl_keeper_handle(&worker->keeping, worker->options->pawl, err);
     for (size_t i = 0; i < worker->pool_count && code == PAWL_OK; i++) {
         code = open_pool(&worker->pools[i], err);
     }
@@ -874,6 +876,7 @@ static void close_worker(struct worker *worker)
     for (size_t i = 0; worker->pools != NULL && i < worker->pool_count; i++) {
         pawl_keeper_close(worker->pools[i].keeper);
     }
+    pawl_close(worker->keeping);
     free(worker->pools);
     free(worker->slots);
     free(worker->commands);

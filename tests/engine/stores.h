@@ -137,12 +137,14 @@ int lab_wait(pid_t child);
     static void TEST_JOIN(lab_body_, number)(struct lab * lab)
 
 /* What only SQLite can show: exact instants, files, turns. */
-#define TEST_SQLITE(sentence) TEST_SQLITE_DEFINE(sentence, __COUNTER__)
-#define TEST_SQLITE_DEFINE(sentence, number)                                   \
+#define TEST_SQLITE(sentence) TEST_STORE_DEFINE(sentence, LAB_SQLITE, __COUNTER__)
+/* What only PostgreSQL can show: a server. */
+#define TEST_POSTGRES(sentence) TEST_STORE_DEFINE(sentence, LAB_POSTGRES, __COUNTER__)
+#define TEST_STORE_DEFINE(sentence, which, number)                             \
     static void TEST_JOIN(lab_body_, number)(struct lab * lab);                \
     static void TEST_JOIN(lab_run_, number)(void)                              \
     {                                                                          \
-        static const enum lab_store store = LAB_SQLITE;                        \
+        static const enum lab_store store = which;                             \
         lab_run(&store, TEST_JOIN(lab_body_, number));                         \
     }                                                                          \
     __attribute__((constructor)) static void TEST_JOIN(lab_add_, number)(void) \

@@ -62,7 +62,17 @@ TEST("T-051 a lease that its attempt's end cuts is renewed as seldom as any, and
     CHECK_EQ(29, count_renewals(60000, 600000));
 }
 
-TEST("D-62 B4 a failed renewal is tried again after a quarter of what is left, 5 ms to 1 s")
+TEST("D-62 B4 each try of a renewal may take a quarter of what is left until the margin")
+{
+    static const struct {
+        int64_t left_ms, want_ms;
+    } rows[] = {{34000, 8500}, {400, 100}, {100, 25}, {8, 5}, {1, 5}, {0, 1000}, {-50, 1000}};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        CHECK_EQ(rows[i].want_ms, pawl_lease_try_ms(7000, 7000 + rows[i].left_ms));
+    }
+}
+
+TEST("D-62 B4 a failed try is followed by the next when its time is over, after a second at most")
 {
     static const struct {
         int64_t left_ms, want_ms;
@@ -72,14 +82,26 @@ TEST("D-62 B4 a failed renewal is tried again after a quarter of what is left, 5
     }
 }
 
+/* From a third of the lease on; takes_all: each fails only when its time is over, else at once. */
+static int count_tries(int64_t lease_ms, bool takes_all)
+{
+    int64_t at_ms = lease_ms / 3;
+    int64_t stop_at_ms = lease_ms - pawl_lease_margin_ms(lease_ms);
+    int tries = 0;
+    for (; at_ms < stop_at_ms; tries++) {
+        at_ms += takes_all ? pawl_lease_try_ms(at_ms, stop_at_ms) : pawl_lease_try_again_ms(at_ms, stop_at_ms);
+    }
+    CHECK(at_ms < lease_ms); /* the last one too ends before the lease does */
+    return tries;
+}
+
 TEST("D-62 tries from a third of the lease on come often enough for several before the margin")
 {
-    int64_t at_ms = 60000 / 3;
-    int64_t stop_at_ms = 60000 - 6000;
-    int tries = 0;
-    for (; at_ms < stop_at_ms; tries++) at_ms += pawl_lease_try_again_ms(at_ms, stop_at_ms);
-    CHECK(tries >= 30);
-    CHECK(at_ms < 60000);
+    CHECK(count_tries(60000, false) >= 30);
+    CHECK(count_tries(60000, true) >= 20);
+    CHECK(count_tries(1000, false) >= 10);
+    CHECK(count_tries(1000, true) >= 10);
+    CHECK(count_tries(100, true) >= 4);
 }
 
 TEST("deadlines come earliest first, whatever was moved and taken out before")

@@ -475,6 +475,59 @@ TEST_EACH_STORE("T-049 a store that cannot be reached stops the work before its 
     stop(&stage);
 }
 
+/* How long a call takes that waits for a store that is held. */
+static int64_t renewal_took_ms(struct lab *lab, const struct pawl_fence *fence, int64_t try_ms)
+{
+    struct pawl_renewal answer;
+    int64_t from_ms = now_ms(CLOCK_BOOTTIME);
+    CHECK_CODE(PAWL_BUSY, pawl_engine_renew_by(lab->pawl, fence, 1, from_ms + try_ms, &answer, &lab->err));
+    return now_ms(CLOCK_BOOTTIME) - from_ms;
+}
+
+TEST_EACH_STORE("D-62 a try of a renewal that waits for others is given up when its time is over")
+{
+    enum { FIRST_MS = 200, SECOND_MS_MORE = 1500 };
+    lab_open_real(lab);
+    struct pawl_fence fence = lab_start(lab, lab_add(lab, NEW(.timeout_ms = 0)), "w");
+    CHECK_EQ(PAWL_OK, lab_hold(lab));
+    int64_t first_ms = renewal_took_ms(lab, &fence, FIRST_MS);
+    int64_t second_ms = renewal_took_ms(lab, &fence, SECOND_MS_MORE);
+    lab_let_go(lab);
+    CHECK(first_ms >= FIRST_MS);
+    CHECK(second_ms >= SECOND_MS_MORE);
+    /* what each store waits by itself is 5 s; two calls, and a machine that stands still now and then */
+    CHECK(first_ms < PAWL_TURN_WAIT_MS_MAX || second_ms < PAWL_TURN_WAIT_MS_MAX);
+    struct pawl_renewal answer;
+    CHECK_OK(pawl_engine_renew_by(lab->pawl, &fence, 1, now_ms(CLOCK_BOOTTIME) + BOUND_MS, &answer, &lab->err),
+             &lab->err);
+    CHECK_EQ(PAWL_OK, answer.code);
+}
+
+/* Processes of the server for the lab's handles, by what they have been asked last. */
+#define OF_LAB "FROM pg_stat_activity WHERE usename = trim('\"' FROM current_setting('search_path')) AND "
+
+TEST_POSTGRES("D-62 a server that has fallen silent costs a try of a renewal, and not the lease")
+{
+    struct stage stage = {.options = {.lease_ms = 12000, .renew_every_ms = RENEW_MS, .claims_nothing = true}};
+    pthread_t caller;
+    open_to_cut(lab);
+    start(&stage, lab, see_renewals);
+    /* Both handles have connected, and their bells; the keeper's came last. */
+    UNTIL(strcmp(lab_sql(lab, "SELECT count(*) " OF_LAB "position('LISTEN' IN query) > 0"), "2") == 0);
+    pid_t silent = (pid_t)atoll(lab_sql(lab, "SELECT pid " OF_LAB "position('LISTEN' IN query) = 0 "
+                                             "ORDER BY backend_start DESC LIMIT 1"));
+    CHECK(silent > 1);
+    CHECK_EQ(0, kill(silent, SIGSTOP));
+    struct call call = {.stage = &stage, .id = lab_add(lab, NEW())};
+    CHECK_EQ(0, pthread_create(&caller, NULL, call_run_one, &call));
+    CHECK_EQ(0, pthread_join(caller, NULL));
+    CHECK_EQ(0, kill(silent, SIGCONT)); /* it was there, and silent, all the time */
+    CHECK_CODE(PAWL_OK, call.code);
+    CHECK_EQ(PAWL_TASK_COMPLETED, state_of(lab, call.id));
+    CHECK_EQ(PAWL_STOP_NONE, atomic_load(&stage.reason));
+    stop(&stage);
+}
+
 static int64_t shifted_wall_ms(void *self)
 {
     return now_ms(CLOCK_REALTIME) + atomic_load((_Atomic int64_t *)self);
