@@ -131,6 +131,9 @@ enum {
      * find some. */
     PAWL_PARKED_TRIED_MAX = 32,
 
+    /* Attempts and the like: they are counted so far, and then no more. */
+    PAWL_COUNT_MAX = 1 << 30,
+
     PAWL_LEASE_MS_DEFAULT = 60 * 1000,
     /* A week is longer than any renewal's failure; what needs more is no lease. */
     PAWL_LEASE_MS_MAX = 7 * 24 * 3600 * 1000,
@@ -239,6 +242,10 @@ static_assert(PAWL_WORKER_KEPT_MS > INT64_C(1) * PAWL_LEASE_MS_MAX + PAWL_WORKER
 #define PAWL_IMPORT_KEPT_BYTES_MAX (INT64_C(4) * 1024 * 1024 * 1024)
 
 /* Delays are capped so that now + delay can never overflow, whatever a caller asks. */
+/* What only rises by one: versions, epochs, positions, keys. Nobody comes so far: a row with more than half of it is
+ * damaged, and not read; what is made of one that is read still has room. */
+#define PAWL_NUMBER_MAX (INT64_C(1) << 62)
+
 #define PAWL_DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
 
 static_assert(PAWL_STEP_COMMAND_BYTES_MAX + PAWL_STEP_CLAIM_BYTES_MAX + 2 * PAWL_PAYLOAD_BYTES_MAX <=

@@ -28,7 +28,19 @@ static int64_t next_within(struct reader *reader, int64_t min, int64_t max, cons
 
 static int32_t next_count(struct reader *reader, const char *fault)
 {
-    return (int32_t)next_within(reader, 0, INT32_MAX, fault);
+    return (int32_t)next_within(reader, 0, PAWL_COUNT_MAX, fault);
+}
+
+/* What only rises. Half of what may be written: it may rise once more before somebody looks. */
+static int64_t next_number(struct reader *reader, const char *fault)
+{
+    return next_within(reader, 0, PAWL_NUMBER_MAX / 2, fault);
+}
+
+/* An instant, a span, a key: the sum of two is one that can be written down. */
+static int64_t next_safe(struct reader *reader, const char *fault)
+{
+    return next_within(reader, -PAWL_NUMBER_MAX / 2, PAWL_NUMBER_MAX / 2, fault);
 }
 
 static bool next_bool(struct reader *reader)
@@ -72,24 +84,24 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_task_row){0};
-    out->key = next_int(&reader);
+    out->key = next_safe(&reader, "key is out of range");
     out->id = next_text(&reader);
-    out->queue = next_int(&reader);
+    out->queue = next_safe(&reader, "queue is out of range");
     out->state = next_state(&reader);
     out->priority = (int32_t)next_within(&reader, 0, PAWL_PRIORITY_MAX, "priority is out of range");
     out->rank =
         pawl_db_is_null(row, reader.column) ? PAWL_RANK_NONE : pawl_db_int64(row, reader.column);
     reader.column++;
-    out->due_at_ms = next_int(&reader);
-    out->version = next_int(&reader);
-    out->epoch = next_int(&reader);
+    out->due_at_ms = next_safe(&reader, "due_at_ms is out of range");
+    out->version = next_number(&reader, "version is out of range");
+    out->epoch = next_number(&reader, "epoch is out of range");
     out->lease_kind = (enum pawl_lease_kind)next_within(&reader, PAWL_LEASE_NONE, PAWL_LEASE_SUPERVISED,
                                                         "lease_kind is none that is known");
-    out->owner = next_int(&reader);
-    out->lease_ms = next_int(&reader);
-    out->lease_end_at_ms = next_int(&reader);
-    out->attempt_end_at_ms = next_int(&reader);
-    out->timeout_ms = next_int(&reader);
+    out->owner = next_safe(&reader, "owner is out of range");
+    out->lease_ms = next_safe(&reader, "lease_ms is out of range");
+    out->lease_end_at_ms = next_safe(&reader, "lease_end_at_ms is out of range");
+    out->attempt_end_at_ms = next_safe(&reader, "attempt_end_at_ms is out of range");
+    out->timeout_ms = next_safe(&reader, "timeout_ms is out of range");
     out->retry.max_retries = next_count(&reader, "max_retries is out of range");
     out->retry.backoff = next_backoff(&reader);
     out->retry.delay_ms = next_int(&reader);
@@ -98,19 +110,19 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
     out->retries = next_count(&reader, "retries is out of range");
     out->recoveries = next_count(&reader, "recoveries is out of range");
     out->crashes_in_row = next_count(&reader, "crashes_in_row is out of range");
-    out->ready_at_ms = next_int(&reader);
-    out->created_at_ms = next_int(&reader);
-    out->updated_at_ms = next_int(&reader);
-    out->started_at_ms = next_int(&reader);
-    out->finished_at_ms = next_int(&reader);
+    out->ready_at_ms = next_safe(&reader, "ready_at_ms is out of range");
+    out->created_at_ms = next_safe(&reader, "created_at_ms is out of range");
+    out->updated_at_ms = next_safe(&reader, "updated_at_ms is out of range");
+    out->started_at_ms = next_safe(&reader, "started_at_ms is out of range");
+    out->finished_at_ms = next_safe(&reader, "finished_at_ms is out of range");
     out->progress = next_real(&reader);
-    out->progress_epoch = next_int(&reader);
-    out->progress_event_at_ms = next_int(&reader);
+    out->progress_epoch = next_number(&reader, "progress_epoch is out of range");
+    out->progress_event_at_ms = next_safe(&reader, "progress_event_at_ms is out of range");
     out->control = (enum pawl_control)next_within(&reader, PAWL_CONTROL_NONE, PAWL_CONTROL_CANCEL,
                                                   "control is none that is known");
-    out->control_deadline_at_ms = next_int(&reader);
-    out->sequence = next_int(&reader);
-    out->outcome_epoch = next_int(&reader);
+    out->control_deadline_at_ms = next_safe(&reader, "control_deadline_at_ms is out of range");
+    out->sequence = next_number(&reader, "sequence is out of range");
+    out->outcome_epoch = next_number(&reader, "outcome_epoch is out of range");
     out->outcome_kind = (enum pawl_outcome_kind)next_within(
         &reader, PAWL_OUTCOME_NONE, PAWL_OUTCOME_CANCEL, "outcome_kind is none that is known");
     out->outcome_digest = next_int(&reader);
@@ -118,23 +130,23 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
         &reader, PAWL_DEPENDENCY_BLOCK, PAWL_DEPENDENCY_IGNORE,
         "dependency_policy is none that is known");
     out->open_dependencies = next_count(&reader, "open_dependencies is out of range");
-    out->blocked_by = next_int(&reader);
+    out->blocked_by = next_safe(&reader, "blocked_by is out of range");
     out->has_dependents = next_bool(&reader);
     out->payloads = (uint32_t)next_within(&reader, 0, (INT64_C(1) << PAWL_PAYLOAD_KIND_COUNT) - 1,
                                           "payloads names a kind that is not known");
     out->checkpoint_count = next_count(&reader, "checkpoint_count is out of range");
-    out->log_bytes = next_within(&reader, 0, INT64_MAX, "log_bytes is negative");
-    out->payload_bytes = next_within(&reader, 0, INT64_MAX, "payload_bytes is negative");
-    out->checkpoint_bytes = next_within(&reader, 0, INT64_MAX, "checkpoint_bytes is negative");
+    out->log_bytes = next_number(&reader, "log_bytes is out of range");
+    out->payload_bytes = next_number(&reader, "payload_bytes is out of range");
+    out->checkpoint_bytes = next_number(&reader, "checkpoint_bytes is out of range");
     out->title = next_text(&reader);
     out->correlation_id = next_text(&reader);
     out->idempotency_key = next_text(&reader);
     out->body_digest = next_int(&reader);
-    out->run_at_ms = next_int(&reader);
+    out->run_at_ms = next_safe(&reader, "run_at_ms is out of range");
     out->lease_place = next_text(&reader);
-    out->workflow = next_within(&reader, 0, INT64_MAX, "workflow is negative");
+    out->workflow = next_number(&reader, "workflow is out of range");
     out->claims = next_count(&reader, "claims is out of range");
-    out->response_ms = next_within(&reader, 0, INT64_MAX, "response_ms is negative");
+    out->response_ms = next_number(&reader, "response_ms is out of range");
     return reader.fault != NULL ? reader.fault : pawl_task_row_fault(out);
 }
 
@@ -143,7 +155,7 @@ const char *pawl_row_queue(const struct pawl_db_row *row, struct pawl_arena *are
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_queue_row){0};
-    out->key = next_int(&reader);
+    out->key = next_safe(&reader, "key is out of range");
     out->name = next_text(&reader);
     out->is_paused = next_bool(&reader);
     out->lease_ms = next_within(&reader, 0, PAWL_LEASE_MS_MAX, "lease_ms is out of range");
@@ -168,13 +180,13 @@ const char *pawl_row_worker(const struct pawl_db_row *row, struct pawl_arena *ar
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_worker_row){0};
-    out->key = next_int(&reader);
+    out->key = next_safe(&reader, "key is out of range");
     out->id = next_text(&reader);
     out->host = next_text(&reader);
     out->boot = next_text(&reader);
-    out->pid = next_int(&reader);
-    out->started_at_ms = next_int(&reader);
-    out->seen_at_ms = next_int(&reader);
+    out->pid = next_safe(&reader, "pid is out of range");
+    out->started_at_ms = next_safe(&reader, "started_at_ms is out of range");
+    out->seen_at_ms = next_safe(&reader, "seen_at_ms is out of range");
     out->request_id = next_text(&reader);
     struct pawl_str granted = pawl_db_blob(row, reader.column);
     if (granted.len % sizeof(struct pawl_granted) != 0) return "granted is cut";
@@ -187,9 +199,9 @@ const char *pawl_row_dependency(const struct pawl_db_row *row, struct pawl_arena
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_dependency_row){0};
-    out->task = next_int(&reader);
+    out->task = next_safe(&reader, "task is out of range");
     out->number = next_count(&reader, "number is out of range");
-    out->on = next_int(&reader);
+    out->on = next_safe(&reader, "on is out of range");
     out->on_id = next_text(&reader);
     out->is_open = next_bool(&reader);
     return reader.fault;
@@ -200,20 +212,20 @@ const char *pawl_row_event(const struct pawl_db_row *row, struct pawl_arena *are
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_event_row){0};
-    out->position = next_int(&reader);
-    out->task = next_int(&reader);
-    out->sequence = next_int(&reader);
+    out->position = next_safe(&reader, "position is out of range");
+    out->task = next_safe(&reader, "task is out of range");
+    out->sequence = next_number(&reader, "sequence is out of range");
     int64_t type = next_int(&reader);
     if (!pawl_event_type_is(type)) return "type is none that is known";
     out->type = (enum pawl_event_type)type;
-    out->at_ms = next_int(&reader);
+    out->at_ms = next_safe(&reader, "at_ms is out of range");
     out->state = next_state(&reader);
-    out->epoch = next_int(&reader);
-    out->version = next_int(&reader);
+    out->epoch = next_number(&reader, "epoch is out of range");
+    out->version = next_number(&reader, "version is out of range");
     out->progress = next_real(&reader);
     out->retries = next_count(&reader, "retries is out of range");
-    out->next_retry_at_ms = next_int(&reader);
-    out->duration_ms = next_int(&reader);
+    out->next_retry_at_ms = next_safe(&reader, "next_retry_at_ms is out of range");
+    out->duration_ms = next_safe(&reader, "duration_ms is out of range");
     out->cause = (enum pawl_event_cause)next_within(&reader, PAWL_CAUSE_NONE, PAWL_CAUSE_COUNT - 1,
                                                     "cause is none that is known");
     out->actor = next_text(&reader);
@@ -238,13 +250,13 @@ const char *pawl_row_continuation(const struct pawl_db_row *row, struct pawl_are
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_continuation_row){0};
-    out->key = next_int(&reader);
+    out->key = next_safe(&reader, "key is out of range");
     out->kind = (enum pawl_continuation_kind)next_within(
         &reader, PAWL_CONTINUE_DEPENDENTS, PAWL_CONTINUE_LAST, "kind is none that is known");
-    out->task = next_int(&reader);
+    out->task = next_safe(&reader, "task is out of range");
     out->cursor = next_int(&reader);
     out->left = next_int(&reader);
-    out->done = next_int(&reader);
+    out->done = next_safe(&reader, "done is out of range");
     out->args = next_text(&reader);
     return reader.fault;
 }
@@ -254,11 +266,11 @@ const char *pawl_row_checkpoint(const struct pawl_db_row *row, struct pawl_arena
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_checkpoint_row){0};
-    out->key = next_int(&reader);
-    out->task = next_int(&reader);
+    out->key = next_safe(&reader, "key is out of range");
+    out->task = next_safe(&reader, "task is out of range");
     out->step = (int32_t)next_within(&reader, INT32_MIN, INT32_MAX, "step is out of range");
-    out->epoch = next_int(&reader);
-    out->at_ms = next_int(&reader);
+    out->epoch = next_number(&reader, "epoch is out of range");
+    out->at_ms = next_safe(&reader, "at_ms is out of range");
     out->state = next_text(&reader);
     return reader.fault;
 }
@@ -267,10 +279,10 @@ const char *pawl_row_log(const struct pawl_db_row *row, struct pawl_log_row *out
 {
     struct reader reader = {.row = row};
     *out = (struct pawl_log_row){0};
-    out->key = next_int(&reader);
-    out->task = next_int(&reader);
-    out->epoch = next_int(&reader);
-    out->at_ms = next_int(&reader);
+    out->key = next_safe(&reader, "key is out of range");
+    out->task = next_safe(&reader, "task is out of range");
+    out->epoch = next_number(&reader, "epoch is out of range");
+    out->at_ms = next_safe(&reader, "at_ms is out of range");
     out->text.len = (size_t)next_within(&reader, 0, INT32_MAX, "bytes is out of range");
     return reader.fault;
 }
@@ -280,10 +292,10 @@ const char *pawl_row_late(const struct pawl_db_row *row, struct pawl_arena *aren
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_late_row){0};
-    out->key = next_int(&reader);
-    out->task = next_int(&reader);
-    out->epoch = next_int(&reader);
-    out->at_ms = next_int(&reader);
+    out->key = next_safe(&reader, "key is out of range");
+    out->task = next_safe(&reader, "task is out of range");
+    out->epoch = next_number(&reader, "epoch is out of range");
+    out->at_ms = next_safe(&reader, "at_ms is out of range");
     out->owner = next_text(&reader);
     out->kind = (enum pawl_outcome_kind)next_within(&reader, PAWL_OUTCOME_NONE, PAWL_OUTCOME_CANCEL,
                                                     "kind is none that is known");
@@ -314,14 +326,14 @@ const char *pawl_row_definition(const struct pawl_db_row *row, struct pawl_arena
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_definition_row){0};
-    out->key = next_int(&reader);
+    out->key = next_safe(&reader, "key is out of range");
     out->kind = (enum pawl_definition_kind)next_within(
         &reader, PAWL_DEFINITION_TASK, PAWL_DEFINITION_KIND_LAST, "kind is none that is known");
     out->name = next_text(&reader);
     out->version = next_within(&reader, INT32_MIN, INT32_MAX, "version is out of range");
-    out->generation = next_within(&reader, 1, INT64_MAX, "generation is out of range");
-    out->created_at_ms = next_int(&reader);
-    out->updated_at_ms = next_int(&reader);
+    out->generation = next_within(&reader, 1, PAWL_NUMBER_MAX, "generation is out of range");
+    out->created_at_ms = next_safe(&reader, "created_at_ms is out of range");
+    out->updated_at_ms = next_safe(&reader, "updated_at_ms is out of range");
     out->created_by = next_text(&reader);
     out->updated_by = next_text(&reader);
     out->body = next_text(&reader);
@@ -334,27 +346,27 @@ const char *pawl_row_workflow(const struct pawl_db_row *row, struct pawl_arena *
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_workflow_row){0};
-    out->key = next_int(&reader);
+    out->key = next_safe(&reader, "key is out of range");
     out->id = next_text(&reader);
     out->name = next_text(&reader);
     out->definition_version =
         (int32_t)next_within(&reader, INT32_MIN, INT32_MAX, "definition_version is out of range");
-    out->snapshot = next_int(&reader);
+    out->snapshot = next_safe(&reader, "snapshot is out of range");
     out->state = (enum pawl_workflow_state)next_within(
         &reader, 0, PAWL_WORKFLOW_STATE_COUNT - 1, "state is none that is known");
     out->priority = (int32_t)next_within(&reader, 0, PAWL_PRIORITY_MAX, "priority is out of range");
-    out->run = next_int(&reader);
-    out->version = next_int(&reader);
-    out->created_at_ms = next_int(&reader);
-    out->updated_at_ms = next_int(&reader);
-    out->finished_at_ms = next_int(&reader);
-    out->retried_at_ms = next_int(&reader);
-    out->next_seq = next_int(&reader);
-    out->open = next_int(&reader);
-    out->permissive = next_int(&reader);
-    out->ahead = next_int(&reader);
-    out->last = next_int(&reader);
-    out->failed = next_int(&reader);
+    out->run = next_safe(&reader, "run is out of range");
+    out->version = next_number(&reader, "version is out of range");
+    out->created_at_ms = next_safe(&reader, "created_at_ms is out of range");
+    out->updated_at_ms = next_safe(&reader, "updated_at_ms is out of range");
+    out->finished_at_ms = next_safe(&reader, "finished_at_ms is out of range");
+    out->retried_at_ms = next_safe(&reader, "retried_at_ms is out of range");
+    out->next_seq = next_safe(&reader, "next_seq is out of range");
+    out->open = next_safe(&reader, "open is out of range");
+    out->permissive = next_safe(&reader, "permissive is out of range");
+    out->ahead = next_safe(&reader, "ahead is out of range");
+    out->last = next_safe(&reader, "last is out of range");
+    out->failed = next_safe(&reader, "failed is out of range");
     out->payloads = (uint32_t)next_within(&reader, 0, (INT64_C(1) << PAWL_WORKFLOW_PAYLOAD_COUNT) - 1,
                                           "payloads names a kind that is not known");
     out->correlation_id = next_text(&reader);
@@ -368,22 +380,22 @@ const char *pawl_row_record(const struct pawl_db_row *row, struct pawl_arena *ar
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_record_row){0};
-    out->task = next_int(&reader);
-    out->workflow = next_int(&reader);
-    out->run = next_int(&reader);
-    out->seq = next_int(&reader);
+    out->task = next_safe(&reader, "task is out of range");
+    out->workflow = next_safe(&reader, "workflow is out of range");
+    out->run = next_safe(&reader, "run is out of range");
+    out->seq = next_safe(&reader, "seq is out of range");
     out->node = next_count(&reader, "node is out of range");
     out->reference = next_text(&reader);
     out->status = (enum pawl_record_status)next_within(
         &reader, 0, PAWL_RECORD_STATUS_COUNT - 1, "status is none that is known");
     out->attempt = next_count(&reader, "attempt is out of range");
-    out->predecessor = next_int(&reader);
+    out->predecessor = next_safe(&reader, "predecessor is out of range");
     out->is_superseded = next_bool(&reader);
     out->is_decided = next_bool(&reader);
-    out->first_scheduled_at_ms = next_int(&reader);
-    out->scheduled_at_ms = next_int(&reader);
-    out->start_delay_s = next_within(&reader, 0, INT64_MAX, "start_delay_s is negative");
-    out->callback_after_s = next_within(&reader, 0, INT64_MAX, "callback_after_s is negative");
+    out->first_scheduled_at_ms = next_safe(&reader, "first_scheduled_at_ms is out of range");
+    out->scheduled_at_ms = next_safe(&reader, "scheduled_at_ms is out of range");
+    out->start_delay_s = next_within(&reader, 0, PAWL_COUNT_MAX, "start_delay_s is out of range");
+    out->callback_after_s = next_within(&reader, 0, PAWL_COUNT_MAX, "callback_after_s is out of range");
     out->worker = next_text(&reader);
     out->domain = next_text(&reader);
     out->join_pending = next_count(&reader, "join_pending is out of range");

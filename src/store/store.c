@@ -103,9 +103,22 @@ static enum pawl_code judge_start(const struct start *start, struct pawl_error *
                               "; this one knows %" PRId64 ": start it anew",
                               start->schema_version, known);
     }
-    if (start->position < 0 || start->next_key < 1 || start->now_ms < 0 ||
-        start->now_ms > PAWL_INSTANT_MS_MAX) {
-        return pawl_error_set(err, PAWL_CORRUPT, "the row of head is out of range");
+    const struct {
+        const char *name;
+        int64_t value;
+        int64_t min;
+        int64_t max;
+    } numbers[] = {
+        {"position", start->position, 0, PAWL_NUMBER_MAX / 2},
+        {"next_key", start->next_key, 1, PAWL_NUMBER_MAX / 64},
+        {"now_ms", start->now_ms, 0, PAWL_INSTANT_MS_MAX},
+        {"wall_offset_ms", start->wall_offset_ms, -PAWL_INSTANT_MS_MAX, PAWL_INSTANT_MS_MAX},
+        {"generation", start->generation, 0, PAWL_NUMBER_MAX / 2},
+    };
+    for (size_t i = 0; i < PAWL_COUNT_OF(numbers); i++) { /* a payload's key is sixteen times that of its task */
+        if (numbers[i].value >= numbers[i].min && numbers[i].value <= numbers[i].max) continue;
+        return pawl_error_set(err, PAWL_CORRUPT, "head: %s is out of range: the store is damaged, see pawl fsck",
+                              numbers[i].name);
     }
     return PAWL_OK;
 }

@@ -446,8 +446,9 @@ fail_needs_fence()
 {
     add --id f
     run task fail f --error x; refuses 4 STATE f
-    mkfifo started
-    "$PAWL_BIN" worker run --once -- sh -c 'echo >'"$folder/started"'; read -r x <'"$folder/started" 2>/dev/null &
+    mkfifo started never
+    exec 3<>never # nobody writes to it: the command goes on until its worker hears that the task has ended
+    "$PAWL_BIN" worker run --once -- sh -c 'echo >'"$folder/started"'; exec cat '"$folder/never" 2>/dev/null 3<&- &
     local worker=$!
     read -r _ <started
     run task fail f --error x; refuses 4 LEASE_LOST f
@@ -455,8 +456,8 @@ fail_needs_fence()
     local owner
     run task get f; owner=$(member owner)
     run task fail f --error 'by hand' --owner "$owner" --epoch 1 --final; exits 0; has state '"DEAD_LETTER"'
-    echo >started
     wait $worker
+    exec 3<&-
     state f DEAD_LETTER
     run task get f; has error '"by hand"'
 }

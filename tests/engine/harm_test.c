@@ -1,4 +1,5 @@
 /* What is too much, or cannot be read, harms nobody else. */
+#include "base/arena.h"
 #include "stores.h"
 
 #include "core/limits.h"
@@ -335,6 +336,63 @@ TEST_EACH_STORE("T-084 a row that cannot be read is set aside once, and every ca
     CHECK_CODE(PAWL_CORRUPT, renewals[0].code);
     CHECK_TEXT(seen, lab_sql(lab, "SELECT seen_at_ms FROM quarantine"));
     CHECK_TEXT(now, lab_sql(lab, "SELECT now_ms FROM head"));
+}
+
+/* The numbers of a running task, each beyond what is counted: whoever goes on from it must not overflow. */
+TEST_EACH_STORE("T-084 a number beyond all bounds makes a row that cannot be read, and harms no other")
+{
+    static const char *const columns[] = {"version",       "epoch",          "sequence",
+                                          "retries",       "recoveries",     "crashes_in_row",
+                                          "claims",        "lease_ms",       "lease_end_at_ms",
+                                          "timeout_ms",    "delay_ms",       "delay_ms_max",
+                                          "jitter_ms",     "created_at_ms",  "started_at_ms",
+                                          "progress_epoch", "outcome_epoch", "payload_bytes",
+                                          "log_bytes",     "checkpoint_bytes"};
+    static const char *const values[] = {"2147483647", "2305843009213693953", "9223372036854775807"};
+    lab_open(lab);
+    for (size_t c = 0; c < COUNT_OF(columns); c++) {
+        bool is_counter = c >= 3 && c <= 6;
+        for (size_t v = is_counter ? 0 : 1; v < (is_counter && lab->store == LAB_POSTGRES ? 1 : 3); v++) {
+            struct pawl_str id = lab_add(lab, NEW());
+            struct pawl_str good = lab_add(lab, NEW());
+            struct pawl_fence fences[] = {lab_start(lab, id, "w"), lab_start(lab, good, "w")};
+            const char *sql = pawl_arena_format(lab->keep, "UPDATE task SET %s = %s WHERE id = '%.*s'",
+                                                columns[c], values[v], PAWL_STR_ARG(id))
+                                  .ptr;
+            (void)lab_sql(lab, sql);
+            CHECK_REFUSED(PAWL_CORRUPT, pawl_task_fail(lab->pawl, id, FAILURE(.error = PAWL_STR("no")),
+                                                       CHANGE(.fence = &fences[0]), &lab->err));
+            lab_pass(lab, PAWL_LEASE_MS_DEFAULT + 1); /* both leases end */
+            lab_settle(lab, lab->pawl);
+            CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, good).state);
+            check_ok(lab, pawl_task_cancel(lab->pawl, good, false, NULL, &lab->err));
+        }
+    }
+}
+
+TEST_EACH_STORE("a head that is out of range is CORRUPT before anything is acknowledged, and named")
+{
+    static const struct {
+        const char *column;
+        const char *value;
+    } heads[] = {{"position", "9223372036854775807"}, {"position", "-1"},
+                 {"next_key", "9223372036854775807"}, {"next_key", "0"},
+                 {"now_ms", "9223372036854775807"},   {"now_ms", "-1"},
+                 {"generation", "9223372036854775807"}};
+    lab_open(lab);
+    (void)lab_add(lab, NEW());
+    (void)lab_sql(lab, "CREATE TABLE head_before AS SELECT * FROM head");
+    for (size_t i = 0; i < COUNT_OF(heads); i++) {
+        struct pawl_added added;
+        (void)lab_sql(lab, pawl_arena_format(lab->keep, "UPDATE head SET %s = %s", heads[i].column, heads[i].value).ptr);
+        CHECK_REFUSED(PAWL_CORRUPT, pawl_task_add(lab->pawl, NEW(), lab->keep, &added, &lab->err));
+        CHECK(strstr(lab->err.text, heads[i].column) != NULL);
+        (void)lab_sql(lab, pawl_arena_format(lab->keep, "UPDATE head SET %s = (SELECT %s FROM head_before)",
+                                             heads[i].column, heads[i].column)
+                               .ptr);
+    }
+    (void)lab_add(lab, NEW());
+    CHECK_TEXT("2", lab_sql(lab, "SELECT count(*) FROM task"));
 }
 
 TEST_MAIN()

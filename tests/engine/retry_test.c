@@ -1,5 +1,6 @@
 /* Failures: the budget, deferrals, dead letters. */
 #include "base/arena.h"
+#include "core/limits.h"
 #include "stores.h"
 
 #include <string.h>
@@ -215,6 +216,19 @@ TEST_EACH_STORE("why says why a task is not being worked on")
         if (!pawl_str_has(why, pawl_str_of(rows[i].has))) {
             FAIL("%.*s: not \"%s\"", PAWL_STR_ARG(why), rows[i].has);
         }
+    }
+}
+
+TEST_EACH_STORE("the longest delay with the longest jitter is cut at the longest delay")
+{
+    lab_open(lab);
+    for (int i = 0; i < 8; i++) {
+        struct pawl_str id =
+            lab_add(lab, NEW(.retry = {.delay_ms = PAWL_DELAY_MS_MAX, .jitter_ms = PAWL_DELAY_MS_MAX / 2}));
+        struct pawl_fence fence = lab_start(lab, id, "w");
+        CHECK_OK(pawl_task_fail(lab->pawl, id, NULL, CHANGE(.fence = &fence), &lab->err), &lab->err);
+        struct pawl_task task = lab_get(lab, id);
+        CHECK_EQ(PAWL_DELAY_MS_MAX, task.next_retry_at_ms - task.updated_at_ms);
     }
 }
 

@@ -386,6 +386,27 @@ TEST_EACH_STORE("D-61 what a dead letter waits for stays, since it may be resume
     CHECK_EQ(0, done.removed);
 }
 
+TEST_EACH_STORE("a task with as many tries as are counted is given out and fails as often as one likes")
+{
+    struct pawl_task task;
+    import_json(lab, "{\"1\":{\"id\":\"weary\",\"status\":\"QUEUED\",\"retries\":1073741824,\"max_retries\":3}}");
+    for (int i = 0; i < 3; i++) {
+        struct pawl_grant grant;
+        struct pawl_claim claim = PAWL_CLAIM_INIT;
+        claim.worker_id = ID("w");
+        CHECK_OK(pawl_task_start(lab->pawl, ID("weary"), &claim, lab->keep, &grant, &lab->err), &lab->err);
+        struct pawl_change change = PAWL_CHANGE_INIT;
+        change.fence = &grant.fence;
+        CHECK_OK(pawl_task_fail(lab->pawl, ID("weary"), NULL, &change, &lab->err), &lab->err);
+        CHECK_OK(pawl_task_get(lab->pawl, ID("weary"), false, lab->keep, &task, &lab->err), &lab->err);
+        CHECK_EQ(PAWL_TASK_DEAD_LETTER, task.state);
+        CHECK_EQ(1073741824, task.retries);
+        struct pawl_resume resume = PAWL_RESUME_INIT;
+        resume.keep_retries = true;
+        CHECK_OK(pawl_task_resume(lab->pawl, ID("weary"), &resume, NULL, &lab->err), &lab->err);
+    }
+}
+
 TEST_SQLITE("D-61 imported tasks that ended long ago are removed by retention at once")
 {
     struct pawl_task task;
@@ -517,7 +538,7 @@ TEST_EACH_STORE(
                "nameless: id: is missing\n"
                "4: id: is not 1 to 128 letters, digits and . _ - after a letter or digit\n"
                "p: progress: is no number\n"
-               "p: retries: -1 is not from 0 to 2147483646\n"
+               "p: retries: -1 is not from 0 to 1073741824\n"
                "c: checkpoints: number 1 has no step_index from 0 to 2147483647\n"
                "good: id: two records have it\n"
                "8: id: is not 1 to 128 letters, digits and . _ - after a letter or digit\n"

@@ -182,7 +182,7 @@ static void grant_of_workflow(struct pawl_step *step, struct pawl_task_row *task
     task->lease_end_at_ms = pawl_lease_end(step, task, task->lease_ms);
     task->due_at_ms = pawl_lease_due(task);
     if (armed_at_ms != 0 && armed_at_ms < task->due_at_ms) task->due_at_ms = armed_at_ms;
-    task->claims++;
+    task->claims = pawl_count_next(task->claims);
 }
 
 /* The one hand-out: owner, epoch + 1, lease end. The body must be loaded. */

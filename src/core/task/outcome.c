@@ -145,6 +145,7 @@ void pawl_task_fail_attempt(struct pawl_step *step, struct pawl_entry *entry, st
                        : retry_after_ms < 0 ? 0
                                             : pawl_retry_delay_ms(&task->retry, task->retries) +
                                                   jitter_ms(step, task);
+    if (delay_ms > PAWL_DELAY_MS_MAX) delay_ms = PAWL_DELAY_MS_MAX; /* a long delay, and its jitter */
     if (pawl_task_return(step, entry, delay_ms, by) != PAWL_TASK_QUEUED) return;
     pawl_event_add(step, task, PAWL_EVENT_RETRY_SCHEDULED, cause, actor, excerpt);
 }
@@ -154,7 +155,7 @@ void pawl_task_charge_timeout(struct pawl_step *step, struct pawl_entry *entry, 
     struct pawl_task_row *task = entry->row;
     struct pawl_str error = pawl_arena_format(step->set.arena, "attempt timed out after %" PRId64 " ms",
                                               task->timeout_ms);
-    task->retries++;
+    task->retries = pawl_count_next(task->retries);
     task->crashes_in_row = 0;
     pawl_task_fail_attempt(step, entry, error, false, 0, PAWL_BY_ENGINE, PAWL_CAUSE_TIMED_OUT, owner);
 }
@@ -171,7 +172,7 @@ enum pawl_code pawl_rule_fail(struct pawl_step *step, struct pawl_command *comma
 
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
     pawl_outcome_accept(task, command);
-    task->retries++;
+    task->retries = pawl_count_next(task->retries);
     task->crashes_in_row = 0;
     pawl_task_touch(step, task);
     const struct pawl_failure *failure = &command->ask.failure;

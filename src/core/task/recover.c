@@ -14,9 +14,9 @@ static const struct pawl_str none = {0};
 bool pawl_task_charge_crash(struct pawl_step *step, struct pawl_entry *entry, struct pawl_str owner)
 {
     struct pawl_task_row *task = entry->row;
-    task->retries++;
-    task->recoveries++;
-    task->crashes_in_row++;
+    task->retries = pawl_count_next(task->retries);
+    task->recoveries = pawl_count_next(task->recoveries);
+    task->crashes_in_row = pawl_count_next(task->crashes_in_row);
     if (task->retries <= task->retry.max_retries) return true;
     struct pawl_str error = pawl_arena_format(
         step->set.arena,

@@ -22,14 +22,19 @@ void pawl_task_move(struct pawl_task_row *task, enum pawl_task_state to, enum pa
     task->state = to;
 }
 
+int32_t pawl_count_next(int32_t count)
+{
+    return count < PAWL_COUNT_MAX ? count + 1 : count;
+}
+
 const char *pawl_task_row_fault(const struct pawl_task_row *task)
 {
     bool runs = task->state == PAWL_TASK_RUNNING;
     if (task->key <= 0) return "key is not positive";
     if (task->id.len == 0) return "id is empty";
     if (task->priority < 0 || task->priority > PAWL_PRIORITY_MAX) return "priority is out of range";
-    if (task->version < 1) return "version is below 1";
-    if (task->epoch < 0) return "epoch is negative";
+    if (task->version < 1 || task->version > PAWL_NUMBER_MAX) return "version is out of range";
+    if (task->epoch < 0 || task->epoch > PAWL_NUMBER_MAX) return "epoch is out of range";
     if (runs != (task->lease_end_at_ms != 0)) return "a lease end is for RUNNING alone";
     if (runs && (task->owner == 0 || task->epoch == 0 || task->lease_kind == PAWL_LEASE_NONE)) {
         return "RUNNING without an owner, an epoch or a kind of lease";
@@ -59,6 +64,11 @@ const char *pawl_task_row_fault(const struct pawl_task_row *task)
     if (task->control != PAWL_CONTROL_NONE && !runs && task->state != PAWL_TASK_RECOVERY_PENDING) {
         return "a control request outside RUNNING and RECOVERY_PENDING";
     }
-    if (task->sequence < 1) return "sequence is below 1";
+    if (task->sequence < 1 || task->sequence > PAWL_NUMBER_MAX) return "sequence is out of range";
+    if (task->retry.delay_ms < 0 || task->retry.delay_ms > PAWL_DELAY_MS_MAX || task->retry.delay_ms_max < 0 ||
+        task->retry.delay_ms_max > PAWL_DELAY_MS_MAX || task->retry.jitter_ms < 0 ||
+        task->retry.jitter_ms > PAWL_DELAY_MS_MAX) {
+        return "a delay of its retries is out of range";
+    }
     return NULL;
 }

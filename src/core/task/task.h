@@ -242,6 +242,9 @@ int64_t pawl_rank_ready_at_ms(int64_t rank);
 /* The only place where a state changes; asserts that the table lists the move. */
 void pawl_task_move(struct pawl_task_row *task, enum pawl_task_state to, enum pawl_mover by);
 
+/* One more, as far as is counted. */
+int32_t pawl_count_next(int32_t count);
+
 /* What must be true of any stored row; the same as an assertion before a write and as a check after a read.
  * Returns NULL or what is wrong. */
 const char *pawl_task_row_fault(const struct pawl_task_row *task);

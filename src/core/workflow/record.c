@@ -233,7 +233,7 @@ static struct pawl_task_row *make_task(struct pawl_decision *d, const struct paw
         .rank = PAWL_RANK_NONE,
         .version = 1,
         .timeout_ms = definition == NULL || alerts ? 0 : definition->timeout_s * 1000,
-        .retries = ask->before == NULL ? 0 : ask->before->attempt + 1,
+        .retries = ask->before == NULL ? 0 : pawl_count_next(ask->before->attempt),
         .ready_at_ms = delay_ms > 0 ? step->now_ms + delay_ms : 0,
         .created_at_ms = step->now_ms,
         .updated_at_ms = step->now_ms,
@@ -279,7 +279,7 @@ struct pawl_entry *pawl_record_make(struct pawl_decision *d, const struct pawl_r
         .node = ask->node,
         .reference = n->reference,
         .status = ask->status,
-        .attempt = ask->before == NULL ? 0 : ask->before->attempt + 1,
+        .attempt = ask->before == NULL ? 0 : pawl_count_next(ask->before->attempt),
         .predecessor = ask->before == NULL ? 0 : ask->before->task,
         .first_scheduled_at_ms =
             ask->before == NULL ? step->now_ms : ask->before->first_scheduled_at_ms,
