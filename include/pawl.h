@@ -413,6 +413,7 @@ struct pawl_grant {
     int64_t created_at_ms;
     int64_t started_at_ms;     /* of this attempt: a task that was released goes on with it */
     struct pawl_str correlation_id; /* empty = none of its own */
+    bool is_of_workflow;       /* it is a step of one */
 };
 
 struct pawl_claim {

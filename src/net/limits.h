@@ -66,6 +66,16 @@ enum {
     PAWL_CONDUCTOR_POLL_MS_MAX = 5 * 1000, /* what its clients may ask for */
     /* Its clients renew at four fifths of a lease, by a clock of whole seconds: a lease of 1 s would end under them. */
     PAWL_CONDUCTOR_LEASE_GRACE_MS = 1000,
+    /* Tasks of a workflow that one answer shows, each with its payloads: beyond it there are pages. */
+    PAWL_CONDUCTOR_TASKS_MAX = 20 * 1000,
+    /* Those that wait for what comes of a workflow, each looked at whenever anything is committed. */
+    PAWL_CONDUCTOR_WAITS_MAX = 1000,
+    PAWL_CONDUCTOR_LOOK_EVERY_MS = 100, /* and at least so often */
+    PAWL_CONDUCTOR_EXECUTE_S = 10,      /* how long a synchronous start waits that does not say */
+    PAWL_CONDUCTOR_EXECUTE_S_MAX = 3600,
+    /* A search counts exactly so far, and looks at no more matches: what comes after is older. */
+    PAWL_CONDUCTOR_HITS_MAX = 10 * 1000,
+    PAWL_CONDUCTOR_SIZE_MAX = 5000, /* of a page */
     PAWL_CONDUCTOR_QUEUES_MAX = 16 * 1024, /* of poll data: 200 bytes each */
 
     /* Live streams and waiting reads of consumers. Each costs a look at each page of events; beyond it is LIMIT. */

@@ -288,13 +288,17 @@ enum pawl_code pawl_read_workflows(struct pawl_reader *reader, const struct pawl
     bool is_correlated = ask->correlation_id.len > 0;
     struct rows rows = {.keep = keep, .room = (size_t)limit};
     rows.items = pawl_arena_take_array(keep, rows.room, sizeof *rows.items);
+    bool is_all = !is_correlated && ask->name.len == 0;
+    int64_t before = ask->after == 0 ? INT64_MAX : ask->after;
     struct pawl_value values[] = {pawl_text(is_correlated ? ask->correlation_id : ask->name),
                                   pawl_int(ask->after), pawl_int(limit)};
+    struct pawl_value newest[] = {pawl_int(before), pawl_int(limit)};
+    enum pawl_statement statement = is_all          ? PAWL_SQL_READ_WORKFLOWS_NEWEST
+                                    : is_correlated ? PAWL_SQL_READ_WORKFLOWS_CORRELATED
+                                                    : PAWL_SQL_READ_WORKFLOWS_RUNNING;
     code = rows.items == NULL ? pawl_arena_code(keep)
-                              : pawl_reader_ask(reader,
-                                                is_correlated ? PAWL_SQL_READ_WORKFLOWS_CORRELATED
-                                                              : PAWL_SQL_READ_WORKFLOWS_RUNNING,
-                                                values, 3, on_listed, &rows, err);
+                              : pawl_reader_ask(reader, statement, is_all ? newest : values,
+                                                is_all ? 2 : 3, on_listed, &rows, err);
     *out = (struct pawl_workflow_page){
         .items = rows.items, .count = rows.count, .is_cut = rows.read_count == rows.room};
     return pawl_reader_end(reader, keep, code, err);

@@ -69,8 +69,8 @@ enum pawl_code pawl_read_record(struct pawl_reader *reader, struct pawl_str task
 
 struct pawl_workflow_list {
     struct pawl_str correlation_id; /* all with it; else */
-    struct pawl_str name;           /* those of this name that run or are paused */
-    int64_t after;                  /* beyond this row key; 0 = from the first */
+    struct pawl_str name;           /* those of this name that run or are paused; else all, newest first */
+    int64_t after;                  /* beyond this row key, or, newest first, before it; 0 = from the first */
     int32_t limit;                  /* 0 = 100 */
 };
 

@@ -1751,6 +1751,16 @@ WHERE w.correlation_id = ?1 AND w.key > ?2
 ORDER BY w.key
 LIMIT ?3;
 
+-- name: READ_WORKFLOWS_NEWEST
+-- workflow, by its key, from behind.
+SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priority, w.run, w.version, w.created_at_ms,
+       w.updated_at_ms, w.finished_at_ms, w.retried_at_ms, w.next_seq, w.open, w.permissive, w.ahead, w.last, w.failed,
+       w.payloads, w.correlation_id, w.idempotency_key, w.depth
+FROM workflow w
+WHERE w.key < ?1
+ORDER BY w.key DESC
+LIMIT ?2;
+
 -- name: READ_WORKFLOWS_RUNNING
 -- workflow_running, in its order, beyond a place.
 SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priority, w.run, w.version, w.created_at_ms,

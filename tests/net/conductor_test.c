@@ -104,9 +104,60 @@ static void add_case(struct wire_case *wire)
     }
 }
 
+/* ---- The page ---- */
+
+enum { CASES_MAX = 512, LINE_BYTES = 1024 };
+static const char *case_names[CASES_MAX];
+static size_t case_count;
+
+static void note_case(struct wire_case *wire)
+{
+    add_case(wire);
+    if (case_count < CASES_MAX) case_names[case_count++] = wire->name;
+}
+
+static bool is_case(struct pawl_str name)
+{
+    for (size_t i = 0; i < case_count; i++) {
+        if (pawl_str_equal(name, pawl_str_of(case_names[i]))) return true;
+    }
+    return false;
+}
+
+/* The last cell of a row of a table. */
+static struct pawl_str last_cell(const char *line)
+{
+    struct pawl_str row = pawl_str_trim(pawl_str_of(line));
+    CHECK(row.len > 1 && row.ptr[row.len - 1] == '|');
+    size_t end = row.len - 1;
+    size_t start = end;
+    while (start > 0 && row.ptr[start - 1] != '|') start--;
+    return pawl_str_trim((struct pawl_str){row.ptr + start, end - start});
+}
+
+TEST("each intended difference of docs/conductor.md is shown by a case")
+{
+    FILE *page = fopen("docs/conductor.md", "r");
+    char line[LINE_BYTES];
+    bool is_table = false;
+    int rows = 0;
+    CHECK(page != NULL);
+    CHECK(case_count > 0 && case_count < CASES_MAX);
+    while (fgets(line, sizeof line, page) != NULL) {
+        if (strncmp(line, "## ", 3) == 0) is_table = strcmp(line, "## Intended differences\n") == 0;
+        if (!is_table || line[0] != '|' || strstr(line, "| shown by |") != NULL) continue;
+        if (strncmp(line, "| ---", 5) == 0) continue;
+        struct pawl_str name = last_cell(line);
+        rows++;
+        if (!is_case(name)) FAIL("no case is called `%.*s`", PAWL_STR_ARG(name));
+    }
+    CHECK_EQ(0, fclose(page));
+    CHECK(rows > 20);
+}
+
 __attribute__((constructor)) static void add_all(void)
 {
-    wire_load("tests/net/wire/conductor/*.txt", add_case);
+    wire_load("tests/net/wire/conductor/*.txt", note_case);
 }
 
 TEST_MAIN()

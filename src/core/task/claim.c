@@ -73,6 +73,7 @@ static void tell_grant(struct pawl_step *step, struct pawl_command *command,
         .created_at_ms = task->created_at_ms,
         .started_at_ms = task->started_at_ms,
         .correlation_id = pawl_reply_copy(command, task->correlation_id),
+        .is_of_workflow = task->workflow != 0,
     };
 }
 

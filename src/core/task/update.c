@@ -205,6 +205,7 @@ static void tell(struct pawl_step *step, struct pawl_command *command,
     const struct pawl_queue_row *queue = pawl_queue_by_key(step, task->queue);
     command->out.updated->epoch = task->epoch;
     command->out.updated->is_terminal = pawl_task_state_is_terminal(task->state);
+    command->out.updated->task_id = pawl_reply_copy(command, task->id);
     command->out.updated->queue = pawl_reply_copy(command, queue == NULL ? none : queue->name);
 }
 

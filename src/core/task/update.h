@@ -44,6 +44,7 @@ enum pawl_lease_word { /* what has become of the sender's lease */
 };
 
 struct pawl_updated {
+    struct pawl_str task_id;
     struct pawl_str queue;     /* its name */
     enum pawl_lease_word lease;
     int64_t remaining_ms;      /* while he holds it */

@@ -9,17 +9,19 @@
 
 struct pawl_polls;
 struct pawl_readers;
+struct pawl_waits;
 
 /* What the handlers work with; the self of each table. Borrowed as long as a route may be asked. */
 struct pawl_conductor {
     struct pawl *pawl;            /* not driven */
     struct pawl_readers *readers; /* of the same store */
     struct pawl_polls *polls;
+    struct pawl_waits *waits;
     /* What a lease lasts beyond what it says: these clients renew at four fifths of it. */
     int64_t lease_grace_ms;
 };
 
-enum { PAWL_CONDUCTOR_TABLES = 5 };
+enum { PAWL_CONDUCTOR_TABLES = 10 };
 
 /* The polls, and the usual grace.
  *
@@ -39,5 +41,10 @@ struct pawl_route_table pawl_conductor_events(struct pawl_conductor *conductor);
 struct pawl_route_table pawl_conductor_polls(struct pawl_conductor *conductor);
 struct pawl_route_table pawl_conductor_updates(struct pawl_conductor *conductor);
 struct pawl_route_table pawl_conductor_tasks(struct pawl_conductor *conductor);
+struct pawl_route_table pawl_conductor_starts(struct pawl_conductor *conductor);
+struct pawl_route_table pawl_conductor_workflows(struct pawl_conductor *conductor);
+struct pawl_route_table pawl_conductor_controls(struct pawl_conductor *conductor);
+struct pawl_route_table pawl_conductor_executes(struct pawl_conductor *conductor);
+struct pawl_route_table pawl_conductor_searches(struct pawl_conductor *conductor);
 
 #endif

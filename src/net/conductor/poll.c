@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "net/conductor/polls.h"
-#include "net/conductor/task_json.h"
 #include "net/conductor/work.h"
+#include "net/conductor/workflow_json.h"
 
 void pawl_polling_fill(struct pawl_polling *polling, const struct pawl_conductor *conductor,
                        struct pawl_str queue, struct pawl_str worker_id,
@@ -24,19 +24,111 @@ void pawl_polling_fill(struct pawl_polling *polling, const struct pawl_conductor
     request->command.out.claimed = &polling->claimed;
 }
 
-void pawl_polling_put(const struct pawl_polling *polling, const struct pawl_conductor *conductor,
-                      const struct pawl_grant *grant, int64_t left_ms, struct pawl_json_writer *w)
+/* ---- What was granted ---- */
+
+/* A task of a workflow, as it is read after the claim. */
+static enum pawl_code read_task(const struct pawl_polling *polling, struct pawl_reader *reader,
+                                const struct pawl_grant *grant, struct pawl_shown_task *out,
+                                struct pawl_error *err)
 {
-    int64_t grace_ms = conductor->lease_grace_ms;
+    const struct pawl_workflow_ask nothing = {0};
+    struct pawl_arena *keep = polling->ask->exchange->arena;
+    struct pawl_record_view record;
+    struct pawl_workflow_view workflow;
+    struct pawl_shown_definition of;
+    enum pawl_code code = pawl_read_record(reader, grant->fence.task_id, keep, &record, err);
+    if (code == PAWL_OK) {
+        code = pawl_read_workflow(reader, record.workflow_id, &nothing, keep, &workflow, err);
+    }
+    if (code != PAWL_OK) return code;
+    pawl_shown_definition_read(&workflow, keep, &of);
+    *out = pawl_shown_task_recorded(&record, &of);
+    out->status = "IN_PROGRESS";
+    out->worker_id = polling->worker_id;
+    out->callback_after_s = 0;
+    return PAWL_OK;
+}
+
+static enum pawl_code put_grant(const struct pawl_polling *polling, struct pawl_reader *reader,
+                                const struct pawl_grant *grant, struct pawl_json_writer *w,
+                                struct pawl_error *err)
+{
+    int64_t grace_ms = polling->conductor->lease_grace_ms;
+    int64_t waited_ms = polling->claimed.waited_ms;
+    int64_t left_ms = pawl_ask_left_ms(polling->ask, grant, waited_ms);
     const struct pawl_shown_lease lease = {
         .epoch = grant->fence.epoch,
         .remaining_ms = left_ms > grace_ms ? left_ms - grace_ms : 0,
-        .waited_ms = polling->claimed.waited_ms,
+        .waited_ms = waited_ms,
     };
     struct pawl_shown_task task = pawl_shown_task_granted(grant, polling->worker_id, grace_ms);
+    if (grant->is_of_workflow) {
+        enum pawl_code code = read_task(polling, reader, grant, &task, err);
+        if (code != PAWL_OK) return code;
+    }
     task.lease = &lease;
     pawl_shown_task_write(&task, w);
+    return PAWL_OK;
 }
+
+static void answer_grants(const struct pawl_polling *polling, struct pawl_reader *reader)
+{
+    struct pawl_exchange *exchange = polling->ask->exchange;
+    const struct pawl_claimed *claimed = &polling->claimed;
+    struct pawl_error err = {0};
+    struct pawl_json_writer w;
+    enum pawl_code code = PAWL_OK;
+    pawl_json_writer_init(&w, exchange->arena);
+    if (!polling->is_single) pawl_json_begin_array(&w);
+    for (size_t i = 0; i < claimed->count && code == PAWL_OK; i++) {
+        code = put_grant(polling, reader, &claimed->grants[i], &w, &err);
+    }
+    if (code != PAWL_OK) {
+        pawl_ask_give_back(polling->ask->pawl, claimed->grants, claimed->count);
+        pawl_ask_refuse(exchange, &err);
+        return;
+    }
+    if (!polling->is_single) pawl_json_end_array(&w);
+    pawl_ask_answer_grants(exchange, polling->ask->pawl, claimed->grants, claimed->count, &w);
+}
+
+static void refuse_grants(const struct pawl_polling *polling, const struct pawl_error *err)
+{
+    pawl_ask_give_back(polling->ask->pawl, polling->claimed.grants, polling->claimed.count);
+    pawl_ask_refuse(polling->ask->exchange, err);
+}
+
+static void read_and_answer(struct pawl_read *read, struct pawl_reader *reader,
+                            const struct pawl_error *failed)
+{
+    const struct pawl_polling *polling = read->self;
+    if (reader != NULL) {
+        answer_grants(polling, reader);
+    } else {
+        refuse_grants(polling, failed);
+    }
+}
+
+void pawl_polling_answer(struct pawl_polling *polling, const struct pawl_conductor *conductor,
+                         const struct pawl_ask *ask, bool is_single)
+{
+    struct pawl_error err = {0};
+    bool needs_reader = false;
+    for (size_t i = 0; i < polling->claimed.count; i++) {
+        needs_reader = needs_reader || polling->claimed.grants[i].is_of_workflow;
+    }
+    polling->conductor = conductor;
+    polling->ask = ask;
+    polling->is_single = is_single;
+    polling->read = (struct pawl_read){.run = read_and_answer, .self = polling};
+    if (!needs_reader) {
+        answer_grants(polling, NULL);
+    } else if (pawl_readers_add(conductor->readers, &polling->read, &err) != PAWL_OK) {
+        refuse_grants(polling, &err);
+    }
+}
+
+/* ---- Polls ---- */
 
 struct poll {
     struct pawl_ask ask; /* first */
@@ -45,30 +137,16 @@ struct poll {
     bool is_single;
 };
 
-static void put_grants(const struct poll *poll, struct pawl_json_writer *w)
-{
-    const struct pawl_claimed *claimed = &poll->polling.claimed;
-    if (!poll->is_single) pawl_json_begin_array(w);
-    for (size_t i = 0; i < claimed->count; i++) {
-        const struct pawl_grant *grant = &claimed->grants[i];
-        int64_t left_ms = pawl_ask_left_ms(&poll->ask, grant, claimed->waited_ms);
-        pawl_polling_put(&poll->polling, poll->conductor, grant, left_ms, w);
-    }
-    if (!poll->is_single) pawl_json_end_array(w);
-}
-
 static void answer(struct pawl_ask *ask)
 {
-    const struct poll *poll = (const struct poll *)ask;
-    const struct pawl_claimed *claimed = &poll->polling.claimed;
-    struct pawl_json_writer w;
-    if (poll->is_single && claimed->count == 0) {
+    struct poll *poll = (struct poll *)ask;
+    if (poll->polling.claimed.count > 0) {
+        pawl_polling_answer(&poll->polling, poll->conductor, ask, poll->is_single);
+    } else if (poll->is_single) {
         pawl_exchange_answer_empty(ask->exchange, 204);
-        return;
+    } else {
+        pawl_exchange_answer(ask->exchange, 200, "application/json", PAWL_STR("[]"));
     }
-    pawl_json_writer_init(&w, ask->exchange->arena);
-    put_grants(poll, &w);
-    pawl_ask_answer_grants(ask->exchange, ask->pawl, claimed->grants, claimed->count, &w);
 }
 
 static struct pawl_str queue_of(struct pawl_exchange *exchange)

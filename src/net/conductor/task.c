@@ -7,7 +7,7 @@
 #include "net/ask.h"
 #include "net/conductor/conductor.h"
 #include "net/conductor/polls.h"
-#include "net/conductor/task_json.h"
+#include "net/conductor/workflow_json.h"
 #include "net/reading.h"
 #include "store/read.h"
 
@@ -36,6 +36,26 @@ static void add(struct looking *looking)
 
 /* ---- Tasks ---- */
 
+/* PAWL_NOT_FOUND if it is no workflow's. */
+static enum pawl_code put_recorded(const struct looking *looking, struct pawl_reader *reader,
+                                   struct pawl_json_writer *w, struct pawl_error *err)
+{
+    const struct pawl_workflow_ask ask = {.with_payloads = true};
+    struct pawl_arena *keep = looking->reading.exchange->arena;
+    struct pawl_record_view record;
+    struct pawl_workflow_view workflow;
+    struct pawl_shown_definition of;
+    enum pawl_code code = pawl_read_record(reader, looking->id, keep, &record, err);
+    if (code == PAWL_OK) {
+        code = pawl_read_workflow(reader, record.workflow_id, &ask, keep, &workflow, err);
+    }
+    if (code != PAWL_OK) return code;
+    pawl_shown_definition_read(&workflow, keep, &of);
+    const struct pawl_shown_task shown = pawl_shown_task_recorded(&record, &of);
+    pawl_shown_task_write(&shown, w);
+    return PAWL_OK;
+}
+
 static enum pawl_code put_task(struct pawl_reading *reading, struct pawl_reader *reader,
                                struct pawl_json_writer *w, struct pawl_error *err)
 {
@@ -43,7 +63,9 @@ static enum pawl_code put_task(struct pawl_reading *reading, struct pawl_reader 
     struct pawl_arena *keep = reading->exchange->arena;
     struct pawl_task task;
     struct pawl_checkpoint checkpoint = {0};
-    enum pawl_code code = pawl_read_task(reader, looking->id, true, keep, &task, err);
+    enum pawl_code code = put_recorded(looking, reader, w, err);
+    if (code != PAWL_NOT_FOUND) return code;
+    code = pawl_read_task(reader, looking->id, true, keep, &task, err);
     if (code != PAWL_OK) return code;
     struct pawl_shown_task shown = pawl_shown_task_of(&task, looking->conductor->lease_grace_ms);
     if (shown.output.len == 0) { /* what its worker has said on the way */

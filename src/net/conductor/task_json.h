@@ -15,7 +15,19 @@ struct pawl_shown_lease {
 
 struct pawl_shown_task {
     struct pawl_str id;
-    struct pawl_str queue; /* "type", or "domain:type" */
+    struct pawl_str type;
+    struct pawl_str domain; /* empty = none */
+    struct pawl_str name;   /* of its definition */
+    struct pawl_str reference;
+    struct pawl_str workflow_id;
+    struct pawl_str workflow_name; /* empty = none */
+    struct pawl_str node; /* JSON of its place in the workflow's definition; empty: it has none */
+    struct pawl_str definition; /* JSON of its own definition; empty: null */
+    struct pawl_str retried_id; /* the attempt before; empty = none */
+    int64_t seq;
+    bool is_retried; /* a newer attempt is there */
+    int64_t first_started_at_ms;
+    int64_t start_delay_s;
     const char *status;
     struct pawl_str input;  /* JSON of any kind; empty = none */
     struct pawl_str output; /* the same */

@@ -8,7 +8,6 @@
 #include "base/utf8.h"
 #include "core/check.h"
 #include "net/conductor/fault.h"
-#include "net/conductor/task_json.h"
 #include "net/conductor/work.h"
 
 #include <inttypes.h>
@@ -140,7 +139,7 @@ struct updating {
     _Atomic int32_t open;
 };
 
-static void put_lease_header(struct updating *updating)
+static void put_lease_header(const struct updating *updating)
 {
     static const char *const words[] = {
         [PAWL_LEASE_WORD_NONE] = NULL,     [PAWL_LEASE_WORD_HELD] = "held",
@@ -172,20 +171,13 @@ static void refuse(struct updating *updating, const struct pawl_error *err)
 
 static void answer_next(struct updating *updating)
 {
-    const struct pawl_claimed *claimed = &updating->polling.claimed;
     bool has_it = updating->has_next && updating->next.request.command.code == PAWL_OK &&
-                  claimed->count > 0;
-    struct pawl_json_writer w;
-    if (!has_it) {
+                  updating->polling.claimed.count > 0;
+    if (has_it) {
+        pawl_polling_answer(&updating->polling, updating->conductor, &updating->next, true);
+    } else {
         pawl_exchange_answer_empty(updating->exchange, 204);
-        return;
     }
-    pawl_json_writer_init(&w, updating->exchange->arena);
-    pawl_polling_put(&updating->polling, updating->conductor, &claimed->grants[0],
-                     pawl_ask_left_ms(&updating->next, &claimed->grants[0], claimed->waited_ms),
-                     &w);
-    pawl_ask_answer_grants(updating->exchange, updating->conductor->pawl, claimed->grants,
-                           claimed->count, &w);
 }
 
 static void take_told(struct pawl_request *request)

@@ -4,6 +4,7 @@
 
 #include "net/ask.h"
 #include "net/conductor/conductor.h"
+#include "net/readers.h"
 
 /* Workers that give no name are one. */
 #define PAWL_CONDUCTOR_NOBODY PAWL_STR_INIT("nobody")
@@ -14,6 +15,11 @@ struct pawl_polling {
     struct pawl_str queue;
     struct pawl_str worker_id; /* as it was said; may be empty */
     struct pawl_claimed claimed;
+    /* of its answer */
+    const struct pawl_conductor *conductor;
+    const struct pawl_ask *ask;
+    struct pawl_read read;
+    bool is_single;
 };
 
 /* Fills a CLAIM of this queue by this worker; polling lives as long as the request. An empty queue is
@@ -22,10 +28,9 @@ void pawl_polling_fill(struct pawl_polling *polling, const struct pawl_conductor
                        struct pawl_str queue, struct pawl_str worker_id,
                        struct pawl_request *request);
 
-/* One of its grants, as a Task.
- *
- *   left_ms  how much of its lease is left */
-void pawl_polling_put(const struct pawl_polling *polling, const struct pawl_conductor *conductor,
-                      const struct pawl_grant *grant, int64_t left_ms, struct pawl_json_writer *w);
+/* Answers with what it was granted, at least one: an array of Tasks, or one. What belongs to
+ * workflows is read first, by a reader. Should the answer not be sent, all is given back. */
+void pawl_polling_answer(struct pawl_polling *polling, const struct pawl_conductor *conductor,
+                         const struct pawl_ask *ask, bool is_single);
 
 #endif
