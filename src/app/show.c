@@ -29,8 +29,8 @@ struct pawl_str pawl_show_tries(struct pawl_arena *arena, const struct pawl_task
                                 const char *between)
 {
     /* A try that failed is counted as a retry, whether another follows or not. */
-    return pawl_arena_format(arena, "%" PRId32 "%s%" PRId32, task->retries, between,
-                             task->max_retries + 1);
+    return pawl_arena_format(arena, "%" PRId32 "%s%" PRId64, task->retries, between,
+                             (int64_t)task->max_retries + 1);
 }
 
 /* clang-format off */

@@ -241,11 +241,21 @@ static_assert(PAWL_WORKER_KEPT_MS > INT64_C(1) * PAWL_LEASE_MS_MAX + PAWL_WORKER
 /* What an import keeps of all tasks of a file together, whose ids and dependencies may be many and long. */
 #define PAWL_IMPORT_KEPT_BYTES_MAX (INT64_C(4) * 1024 * 1024 * 1024)
 
-/* Delays are capped so that now + delay can never overflow, whatever a caller asks. */
 /* What only rises by one: versions, epochs, positions, keys. Nobody comes so far: a row with more than half of it is
  * damaged, and not read; what is made of one that is read still has room. */
 #define PAWL_NUMBER_MAX (INT64_C(1) << 62)
 
+/* Keys of rows end earlier: a payload's key is sixteen times that of its task. */
+#define PAWL_ROW_KEY_MAX (PAWL_NUMBER_MAX / 64)
+
+/* What an import may bring of versions, epochs and sequences: room to go on from. */
+#define PAWL_NUMBER_IMPORTED_MAX (PAWL_NUMBER_MAX / 4)
+
+/* Lengths that definitions give in seconds end here, after a hundred years: longer is never, and now + this is a
+ * number. */
+#define PAWL_DEFINED_SECONDS_MAX (INT64_C(100) * 366 * 24 * 3600)
+
+/* Delays are capped so that now + delay can never overflow, whatever a caller asks. */
 #define PAWL_DELAY_MS_MAX (INT64_C(366) * 24 * 3600 * 1000)
 
 static_assert(PAWL_STEP_COMMAND_BYTES_MAX + PAWL_STEP_CLAIM_BYTES_MAX + 2 * PAWL_PAYLOAD_BYTES_MAX <=

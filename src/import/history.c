@@ -104,8 +104,8 @@ static void take_payload(struct pawl_decoding *decoding, const struct pawl_old_o
         pawl_decoding_refuse(decoding, "outbox %" PRId64 ": payload: %s", row->sequence, err.text);
         return;
     }
-    out->epoch = count_of(pawl_json_member(root, PAWL_STR("lease_epoch")), INT64_MAX / 2);
-    out->retries = (int32_t)count_of(pawl_json_member(root, PAWL_STR("retries")), INT32_MAX);
+    out->epoch = count_of(pawl_json_member(root, PAWL_STR("lease_epoch")), PAWL_NUMBER_IMPORTED_MAX);
+    out->retries = (int32_t)count_of(pawl_json_member(root, PAWL_STR("retries")), PAWL_COUNT_MAX);
     double progress = real_of(pawl_json_member(root, PAWL_STR("progress")));
     out->progress = progress < 0.0 ? 0.0 : progress > 100.0 ? 100.0 : progress;
     if (pawl_json_text(pawl_json_member(root, PAWL_STR("next_retry_at")), decoding->keep, &text)) {
@@ -129,7 +129,7 @@ static size_t take_outbox(struct pawl_decoding *decoding, const struct pawl_old_
     }
     for (size_t i = 0; i < record->outbox_count; i++) {
         const struct pawl_old_outbox *row = &record->outbox[i];
-        if (row->sequence <= *sequence || row->sequence >= INT64_MAX / 2) {
+        if (row->sequence <= *sequence || row->sequence > PAWL_NUMBER_IMPORTED_MAX) {
             pawl_decoding_refuse(decoding, "outbox: sequence %" PRId64 " is out of order",
                                  row->sequence);
             return count;

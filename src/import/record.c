@@ -500,8 +500,8 @@ bool pawl_old_record_decode(const struct pawl_old_record *record, struct pawl_st
     take_progress(&decoding, record, out);
     out->retries = (int32_t)take_int64(&decoding, record, PAWL_OLD_RETRIES, 0, PAWL_COUNT_MAX, 0);
     take_max_retries(&decoding, record, out);
-    out->version = take_int64(&decoding, record, PAWL_OLD_VERSION, 1, PAWL_NUMBER_MAX / 4, 1);
-    out->epoch = take_int64(&decoding, record, PAWL_OLD_LEASE_EPOCH, 0, PAWL_NUMBER_MAX / 4, 0);
+    out->version = take_int64(&decoding, record, PAWL_OLD_VERSION, 1, PAWL_NUMBER_IMPORTED_MAX, 1);
+    out->epoch = take_int64(&decoding, record, PAWL_OLD_LEASE_EPOCH, 0, PAWL_NUMBER_IMPORTED_MAX, 0);
     take_texts(&decoding, record, out);
     take_result(&decoding, record, out);
     take_metadata(&decoding, record, out);

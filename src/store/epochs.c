@@ -24,7 +24,8 @@ static enum pawl_code raise_slice(struct pawl_store *store, int64_t *after, stru
     enum pawl_code code = pawl_db_send(store->db, PAWL_SQL_EPOCHS_NEXT, where, PAWL_COUNT_OF(where),
                                        on_key, &last, err);
     if (code == PAWL_OK) code = pawl_db_flush(store->db, err);
-    struct pawl_value values[] = {pawl_int(PAWL_RESTORE_RAISE), pawl_int(*after), pawl_int(last)};
+    struct pawl_value values[] = {pawl_int(PAWL_RESTORE_RAISE), pawl_int(*after), pawl_int(last),
+                                  pawl_int(PAWL_NUMBER_MAX / 2)};
     if (code == PAWL_OK) {
         code = pawl_db_change(store->db, PAWL_SQL_EPOCHS_RAISE, values, PAWL_COUNT_OF(values),
                               false, err);

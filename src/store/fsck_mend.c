@@ -70,8 +70,13 @@ static enum pawl_code mend_head(struct pawl_fsck_pass *f, struct pawl_head *head
     struct pawl_fsck_head is;
     enum pawl_code code = pawl_fsck_read_head(f->ask->store->db, &is, err);
     if (code != PAWL_OK) return code;
-    if (head->position < is.newest_position) head->position = is.newest_position;
-    if (head->next_key <= is.largest_key) head->next_key = is.largest_key + 1;
+    /* never to what no step would go by */
+    if (is.newest_position <= PAWL_NUMBER_MAX / 2 && head->position < is.newest_position) {
+        head->position = is.newest_position;
+    }
+    if (is.largest_key < PAWL_ROW_KEY_MAX && head->next_key <= is.largest_key) {
+        head->next_key = is.largest_key + 1;
+    }
     return PAWL_OK;
 }
 

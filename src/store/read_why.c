@@ -130,10 +130,10 @@ static enum pawl_code why_running(struct pawl_reader *reader, const struct pawl_
     if (code != PAWL_OK) return code;
     if (is_over) {
         *out = pawl_arena_format(keep,
-                                 "worker %.*s was at attempt %" PRId32 " of %" PRId32
+                                 "worker %.*s was at attempt %" PRId32 " of %" PRId64
                                  "%s; %s %s; %s when " WHEN_TIMERS_RUN,
                                  PAWL_STR_ARG(about->owner), task->retries + 1,
-                                 task->retry.max_retries + 1, requests[task->control], first.passed,
+                                 (int64_t)task->retry.max_retries + 1, requests[task->control], first.passed,
                                  instant(first.at_ms).text, first.then);
         return PAWL_OK;
     }
@@ -147,8 +147,8 @@ static enum pawl_code why_running(struct pawl_reader *reader, const struct pawl_
     }
     struct instant_text end = instant(task->lease_end_at_ms);
     *out = pawl_arena_format(
-        keep, "worker %.*s is at attempt %" PRId32 " of %" PRId32 ", under a lease until %s%.*s",
-        PAWL_STR_ARG(about->owner), task->retries + 1, task->retry.max_retries + 1, end.text,
+        keep, "worker %.*s is at attempt %" PRId32 " of %" PRId64 ", under a lease until %s%.*s",
+        PAWL_STR_ARG(about->owner), task->retries + 1, (int64_t)task->retry.max_retries + 1, end.text,
         PAWL_STR_ARG(request));
     return PAWL_OK;
 }

@@ -43,6 +43,14 @@ static int64_t next_safe(struct reader *reader, const char *fault)
     return next_within(reader, -PAWL_NUMBER_MAX / 2, PAWL_NUMBER_MAX / 2, fault);
 }
 
+/* The row's own, as it is: a row that is set aside is found by it. */
+static int64_t next_key(struct reader *reader)
+{
+    int64_t key = next_int(reader);
+    if (key > PAWL_ROW_KEY_MAX && reader->fault == NULL) reader->fault = "key is out of range";
+    return key;
+}
+
 static bool next_bool(struct reader *reader)
 {
     return next_int(reader) != 0;
@@ -84,7 +92,7 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_task_row){0};
-    out->key = next_safe(&reader, "key is out of range");
+    out->key = next_key(&reader);
     out->id = next_text(&reader);
     out->queue = next_safe(&reader, "queue is out of range");
     out->state = next_state(&reader);
@@ -102,7 +110,8 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
     out->lease_end_at_ms = next_safe(&reader, "lease_end_at_ms is out of range");
     out->attempt_end_at_ms = next_safe(&reader, "attempt_end_at_ms is out of range");
     out->timeout_ms = next_safe(&reader, "timeout_ms is out of range");
-    out->retry.max_retries = next_count(&reader, "max_retries is out of range");
+    out->retry.max_retries = /* Conductor's retryCount may be any */
+        (int32_t)next_within(&reader, 0, INT32_MAX, "max_retries is out of range");
     out->retry.backoff = next_backoff(&reader);
     out->retry.delay_ms = next_int(&reader);
     out->retry.delay_ms_max = next_int(&reader);
@@ -135,9 +144,9 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
     out->payloads = (uint32_t)next_within(&reader, 0, (INT64_C(1) << PAWL_PAYLOAD_KIND_COUNT) - 1,
                                           "payloads names a kind that is not known");
     out->checkpoint_count = next_count(&reader, "checkpoint_count is out of range");
-    out->log_bytes = next_number(&reader, "log_bytes is out of range");
-    out->payload_bytes = next_number(&reader, "payload_bytes is out of range");
-    out->checkpoint_bytes = next_number(&reader, "checkpoint_bytes is out of range");
+    out->log_bytes = next_within(&reader, 0, INT32_MAX, "log_bytes is out of range");
+    out->payload_bytes = next_within(&reader, 0, INT32_MAX, "payload_bytes is out of range");
+    out->checkpoint_bytes = next_within(&reader, 0, INT32_MAX, "checkpoint_bytes is out of range");
     out->title = next_text(&reader);
     out->correlation_id = next_text(&reader);
     out->idempotency_key = next_text(&reader);
@@ -155,7 +164,7 @@ const char *pawl_row_queue(const struct pawl_db_row *row, struct pawl_arena *are
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_queue_row){0};
-    out->key = next_safe(&reader, "key is out of range");
+    out->key = next_key(&reader);
     out->name = next_text(&reader);
     out->is_paused = next_bool(&reader);
     out->lease_ms = next_within(&reader, 0, PAWL_LEASE_MS_MAX, "lease_ms is out of range");
@@ -180,7 +189,7 @@ const char *pawl_row_worker(const struct pawl_db_row *row, struct pawl_arena *ar
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_worker_row){0};
-    out->key = next_safe(&reader, "key is out of range");
+    out->key = next_key(&reader);
     out->id = next_text(&reader);
     out->host = next_text(&reader);
     out->boot = next_text(&reader);
@@ -250,7 +259,7 @@ const char *pawl_row_continuation(const struct pawl_db_row *row, struct pawl_are
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_continuation_row){0};
-    out->key = next_safe(&reader, "key is out of range");
+    out->key = next_key(&reader);
     out->kind = (enum pawl_continuation_kind)next_within(
         &reader, PAWL_CONTINUE_DEPENDENTS, PAWL_CONTINUE_LAST, "kind is none that is known");
     out->task = next_safe(&reader, "task is out of range");
@@ -266,7 +275,7 @@ const char *pawl_row_checkpoint(const struct pawl_db_row *row, struct pawl_arena
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_checkpoint_row){0};
-    out->key = next_safe(&reader, "key is out of range");
+    out->key = next_key(&reader);
     out->task = next_safe(&reader, "task is out of range");
     out->step = (int32_t)next_within(&reader, INT32_MIN, INT32_MAX, "step is out of range");
     out->epoch = next_number(&reader, "epoch is out of range");
@@ -279,7 +288,7 @@ const char *pawl_row_log(const struct pawl_db_row *row, struct pawl_log_row *out
 {
     struct reader reader = {.row = row};
     *out = (struct pawl_log_row){0};
-    out->key = next_safe(&reader, "key is out of range");
+    out->key = next_key(&reader);
     out->task = next_safe(&reader, "task is out of range");
     out->epoch = next_number(&reader, "epoch is out of range");
     out->at_ms = next_safe(&reader, "at_ms is out of range");
@@ -292,7 +301,7 @@ const char *pawl_row_late(const struct pawl_db_row *row, struct pawl_arena *aren
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_late_row){0};
-    out->key = next_safe(&reader, "key is out of range");
+    out->key = next_key(&reader);
     out->task = next_safe(&reader, "task is out of range");
     out->epoch = next_number(&reader, "epoch is out of range");
     out->at_ms = next_safe(&reader, "at_ms is out of range");
@@ -326,7 +335,7 @@ const char *pawl_row_definition(const struct pawl_db_row *row, struct pawl_arena
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_definition_row){0};
-    out->key = next_safe(&reader, "key is out of range");
+    out->key = next_key(&reader);
     out->kind = (enum pawl_definition_kind)next_within(
         &reader, PAWL_DEFINITION_TASK, PAWL_DEFINITION_KIND_LAST, "kind is none that is known");
     out->name = next_text(&reader);
@@ -346,7 +355,7 @@ const char *pawl_row_workflow(const struct pawl_db_row *row, struct pawl_arena *
 {
     struct reader reader = {.row = row, .arena = arena};
     *out = (struct pawl_workflow_row){0};
-    out->key = next_safe(&reader, "key is out of range");
+    out->key = next_key(&reader);
     out->id = next_text(&reader);
     out->name = next_text(&reader);
     out->definition_version =
@@ -394,8 +403,10 @@ const char *pawl_row_record(const struct pawl_db_row *row, struct pawl_arena *ar
     out->is_decided = next_bool(&reader);
     out->first_scheduled_at_ms = next_safe(&reader, "first_scheduled_at_ms is out of range");
     out->scheduled_at_ms = next_safe(&reader, "scheduled_at_ms is out of range");
-    out->start_delay_s = next_within(&reader, 0, PAWL_COUNT_MAX, "start_delay_s is out of range");
-    out->callback_after_s = next_within(&reader, 0, PAWL_COUNT_MAX, "callback_after_s is out of range");
+    out->start_delay_s =
+        next_within(&reader, 0, PAWL_DEFINED_SECONDS_MAX, "start_delay_s is out of range");
+    out->callback_after_s =
+        next_within(&reader, 0, PAWL_DEFINED_SECONDS_MAX, "callback_after_s is out of range");
     out->worker = next_text(&reader);
     out->domain = next_text(&reader);
     out->join_pending = next_count(&reader, "join_pending is out of range");

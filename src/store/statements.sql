@@ -1409,8 +1409,9 @@ LIMIT 1;
 -- Keeping a store: what a restore raises, and what fsck looks at and mends (epochs.c, fsck.c). Pages go by key.
 
 -- name: EPOCHS_RAISE
--- task, by its key. ?1 is added to each.
-UPDATE task SET epoch = epoch + ?1, version = version + 1 WHERE key > ?2 AND key <= ?3;
+-- task, by its key. ?1 is added to each; what is beyond ?4 cannot be read, and stays so.
+UPDATE task SET epoch = epoch + ?1, version = version + 1
+WHERE key > ?2 AND key <= ?3 AND epoch <= ?4 AND version <= ?4;
 
 -- name: EPOCHS_NEXT
 -- task, by its key: the last of a slice, if it is full.

@@ -110,12 +110,12 @@ static enum pawl_code judge_start(const struct start *start, struct pawl_error *
         int64_t max;
     } numbers[] = {
         {"position", start->position, 0, PAWL_NUMBER_MAX / 2},
-        {"next_key", start->next_key, 1, PAWL_NUMBER_MAX / 64},
+        {"next_key", start->next_key, 1, PAWL_ROW_KEY_MAX},
         {"now_ms", start->now_ms, 0, PAWL_INSTANT_MS_MAX},
         {"wall_offset_ms", start->wall_offset_ms, -PAWL_INSTANT_MS_MAX, PAWL_INSTANT_MS_MAX},
         {"generation", start->generation, 0, PAWL_NUMBER_MAX / 2},
     };
-    for (size_t i = 0; i < PAWL_COUNT_OF(numbers); i++) { /* a payload's key is sixteen times that of its task */
+    for (size_t i = 0; i < PAWL_COUNT_OF(numbers); i++) {
         if (numbers[i].value >= numbers[i].min && numbers[i].value <= numbers[i].max) continue;
         return pawl_error_set(err, PAWL_CORRUPT, "head: %s is out of range: the store is damaged, see pawl fsck",
                               numbers[i].name);
@@ -281,7 +281,7 @@ static enum pawl_code read_clock(struct pawl_store *store, struct start *start, 
 
 static bool is_far(int64_t a, int64_t b)
 {
-    return a - b >= PAWL_WALL_STEP_MS || b - a >= PAWL_WALL_STEP_MS;
+    return a - PAWL_WALL_STEP_MS >= b || a + PAWL_WALL_STEP_MS <= b;
 }
 
 /* The wall clock minus the boot clock. False for a process that was stopped between the two: they say nothing. */

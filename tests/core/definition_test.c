@@ -1043,4 +1043,12 @@ TEST("the template of a registered definition may have what a task needs; one no
     pawl_arena_close(arena);
 }
 
+TEST("seconds of a definition are milliseconds, none below 0, and a hundred years at most")
+{
+    CHECK_EQ(5000, pawl_defined_ms(5));
+    CHECK_EQ(0, pawl_defined_ms(INT64_MIN));
+    CHECK_EQ(PAWL_DEFINED_SECONDS_MAX * 1000, pawl_defined_ms(PAWL_DEFINED_SECONDS_MAX));
+    CHECK_EQ(PAWL_DEFINED_SECONDS_MAX * 1000, pawl_defined_ms(INT64_MAX));
+}
+
 TEST_MAIN()

@@ -375,7 +375,8 @@ TEST_EACH_STORE("a head that is out of range is CORRUPT before anything is ackno
     static const struct {
         const char *column;
         const char *value;
-    } heads[] = {{"position", "9223372036854775807"}, {"position", "-1"},
+    } heads[] = {{"wall_offset_ms", "9223372036854775807"}, {"wall_offset_ms", "-9223372036854775808"},
+                 {"position", "9223372036854775807"}, {"position", "-1"},
                  {"next_key", "9223372036854775807"}, {"next_key", "0"},
                  {"now_ms", "9223372036854775807"},   {"now_ms", "-1"},
                  {"generation", "9223372036854775807"}};
@@ -393,6 +394,21 @@ TEST_EACH_STORE("a head that is out of range is CORRUPT before anything is ackno
     }
     (void)lab_add(lab, NEW());
     CHECK_TEXT("2", lab_sql(lab, "SELECT count(*) FROM task"));
+}
+
+TEST_EACH_STORE("a row with a key that none ever has is set aside under it, and harms no other")
+{
+    struct pawl_str id = PAWL_STR("far");
+    struct pawl_added added;
+    lab_open(lab);
+    (void)lab_add(lab, NEW(.id = id));
+    (void)lab_sql(lab, "UPDATE task SET key = 9223372036854775807");
+    CHECK_REFUSED(PAWL_CORRUPT, pawl_task_cancel(lab->pawl, id, false, NULL, &lab->err));
+    CHECK_REFUSED(PAWL_CONFLICT, pawl_task_add(lab->pawl, NEW(.id = id), lab->keep, &added, &lab->err));
+    CHECK_EQ(0, lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"))).count);
+    CHECK_TEXT("9223372036854775807", lab_sql(lab, "SELECT row_key FROM quarantine"));
+    (void)lab_add(lab, NEW());
+    CHECK_EQ(1, lab_claim(lab, CLAIM(.worker_id = PAWL_STR("w"))).count);
 }
 
 TEST_MAIN()

@@ -45,6 +45,27 @@ TEST_EACH_STORE("W-002 nulls of the input arrive as nulls")
     CHECK_TEXT("COMPLETED t1:COMPLETED", wf_state(lab, id));
 }
 
+TEST_EACH_STORE("the largest counts and times of a definition are those of tasks that can be read and are never due")
+{
+    lab_open(lab);
+    struct pawl_str id =
+        wf_start(lab,
+                 "{'name':'t1','taskReferenceName':'t1','retryCount':2147483647,'taskDefinition':{'name':'t1',"
+                 "'retryDelaySeconds':2147483647,'timeoutSeconds':9223372036854775807,"
+                 "'responseTimeoutSeconds':9223372036854775807,'totalTimeoutSeconds':9223372036854775807}}",
+                 "'timeoutSeconds':9223372036854775807,'timeoutPolicy':'TIME_OUT_WF'", NULL);
+    lab_pass(lab, 24 * 3600 * SECOND_MS);
+    CHECK_TEXT("RUNNING t1:SCHEDULED", wf_state(lab, id));
+    (void)wf_poll(lab, "t1");
+    lab_pass(lab, 1000 * SECOND_MS);
+    CHECK_TEXT("RUNNING t1:IN_PROGRESS", wf_state(lab, id));
+    struct pawl_str task = wf_record(lab, id, 1).task_id;
+    (void)wf_update(lab, task, PAWL_UPDATE_FAILED, NULL, "no");
+    CHECK_TEXT("RUNNING t1:FAILED t1:SCHEDULED", wf_state(lab, id));
+    wf_check(lab);
+    CHECK_REFUSED(PAWL_OK, wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_TERMINATE)));
+}
+
 TEST_EACH_STORE("W-003 a failure for good ends the workflow, and is named")
 {
     lab_open(lab);

@@ -163,8 +163,7 @@ static int64_t lease_ms_of(struct pawl_step *step, const struct pawl_command *co
     const struct pawl_poll *poll = command->ask.claim.poll;
     if (poll == NULL) return command->ask.claim.ask->lease_ms;
     int64_t timeout_s = response_timeout_s(step, type_of(pawl_queue_by_key(step, task->queue)));
-    int64_t lease_s_max = PAWL_LEASE_MS_MAX / 1000;
-    int64_t lease_ms = (timeout_s < lease_s_max ? timeout_s : lease_s_max) * 1000 + poll->grace_ms;
+    int64_t lease_ms = pawl_defined_ms(timeout_s) + poll->grace_ms;
     return lease_ms < PAWL_LEASE_MS_MAX ? lease_ms : PAWL_LEASE_MS_MAX;
 }
 

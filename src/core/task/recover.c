@@ -9,6 +9,8 @@
 #include "core/limits.h"
 #include "core/task/retry.h"
 
+#include <inttypes.h>
+
 static const struct pawl_str none = {0};
 
 bool pawl_task_charge_crash(struct pawl_step *step, struct pawl_entry *entry, struct pawl_str owner)
@@ -20,8 +22,10 @@ bool pawl_task_charge_crash(struct pawl_step *step, struct pawl_entry *entry, st
     if (task->retries <= task->retry.max_retries) return true;
     struct pawl_str error = pawl_arena_format(
         step->set.arena,
-        "worker%s%.*s vanished: its lease ended without an outcome (%d of %d tries)",
-        owner.len > 0 ? " " : "", PAWL_STR_ARG(owner), task->retries, task->retry.max_retries + 1);
+        "worker%s%.*s vanished: its lease ended without an outcome (%d of %" PRId64
+        " tries)",
+        owner.len > 0 ? " " : "", PAWL_STR_ARG(owner), task->retries,
+        (int64_t)task->retry.max_retries + 1);
     pawl_payload_put(step, task, PAWL_PAYLOAD_ERROR, error);
     pawl_task_move(task, PAWL_TASK_DEAD_LETTER, PAWL_BY_ENGINE);
     pawl_lease_clear(step, task);

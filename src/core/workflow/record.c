@@ -232,7 +232,7 @@ static struct pawl_task_row *make_task(struct pawl_decision *d, const struct paw
         .priority = d->workflow->priority,
         .rank = PAWL_RANK_NONE,
         .version = 1,
-        .timeout_ms = definition == NULL || alerts ? 0 : definition->timeout_s * 1000,
+        .timeout_ms = definition == NULL || alerts ? 0 : pawl_defined_ms(definition->timeout_s),
         .retries = ask->before == NULL ? 0 : pawl_count_next(ask->before->attempt),
         .ready_at_ms = delay_ms > 0 ? step->now_ms + delay_ms : 0,
         .created_at_ms = step->now_ms,
@@ -241,7 +241,7 @@ static struct pawl_task_row *make_task(struct pawl_decision *d, const struct paw
         .title = n->reference,
         .correlation_id = d->workflow->correlation_id,
         .workflow = d->workflow->key,
-        .response_ms = definition == NULL ? 0 : definition->response_timeout_s * 1000,
+        .response_ms = definition == NULL ? 0 : pawl_defined_ms(definition->response_timeout_s),
     };
     task->retry.max_retries = n->retry_count != PAWL_NOT_GIVEN ? (int32_t)n->retry_count
                               : definition == NULL             ? 0

@@ -62,7 +62,7 @@ struct pawl_failure_verdict pawl_failure_judge(struct pawl_decision *d,
     bool is_retried = record->status != PAWL_RECORD_FAILED_WITH_TERMINAL_ERROR &&
                       record->status != PAWL_RECORD_CANCELED && is_tried_again(n->type) &&
                       record->attempt < limit;
-    int64_t total_ms = definition == NULL ? 0 : definition->total_timeout_s * 1000;
+    int64_t total_ms = definition == NULL ? 0 : pawl_defined_ms(definition->total_timeout_s);
     bool is_spent = total_ms > 0 && d->step->now_ms - record->first_scheduled_at_ms >= total_ms;
     struct pawl_failure_verdict verdict = {.state = state_after(record->status)};
     if (is_retried && !is_spent) {

@@ -1,6 +1,7 @@
 #include "core/workflow/task_definition.h"
 
 #include "base/array.h"
+#include "core/limits.h"
 
 static const struct pawl_str retry_logics[] = {
     [PAWL_RETRY_FIXED] = PAWL_STR_INIT("FIXED"),
@@ -66,6 +67,12 @@ static const struct pawl_field items[] = {
 /* clang-format on */
 
 static const struct pawl_fields fields = {items, PAWL_COUNT_OF(items)};
+
+int64_t pawl_defined_ms(int64_t seconds)
+{
+    if (seconds < 0) return 0;
+    return (seconds < PAWL_DEFINED_SECONDS_MAX ? seconds : PAWL_DEFINED_SECONDS_MAX) * 1000;
+}
 
 void pawl_task_definition_init(struct pawl_task_definition *definition, struct pawl_str name)
 {

@@ -54,6 +54,9 @@ struct pawl_task_definition {
     int64_t updated_at_ms;
 };
 
+/* Seconds of a definition as milliseconds: none below 0, and PAWL_DEFINED_SECONDS_MAX at most. */
+int64_t pawl_defined_ms(int64_t seconds);
+
 /* A definition with all defaults. */
 void pawl_task_definition_init(struct pawl_task_definition *definition, struct pawl_str name);
 

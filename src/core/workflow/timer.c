@@ -29,7 +29,7 @@ int64_t pawl_workflow_deadline(const struct pawl_workflow_row *workflow,
     if (!is_timed || pawl_workflow_state_is_terminal(workflow->state)) return 0;
     int64_t from_ms =
         workflow->retried_at_ms > 0 ? workflow->retried_at_ms : workflow->created_at_ms;
-    return from_ms + definition->timeout_s * 1000;
+    return from_ms + pawl_defined_ms(definition->timeout_s);
 }
 
 static struct timers timers_of(struct pawl_decision *d, const struct pawl_record_row *record,
@@ -45,7 +45,7 @@ static struct timers timers_of(struct pawl_decision *d, const struct pawl_record
     if (definition != NULL && definition->timeout_policy != PAWL_TIMEOUT_ALERT_ONLY) {
         if (definition->total_timeout_s > 0) {
             timers.at_ms[WHAT_TOTAL] =
-                record->first_scheduled_at_ms + definition->total_timeout_s * 1000;
+                record->first_scheduled_at_ms + pawl_defined_ms(definition->total_timeout_s);
         }
         if (task->timeout_ms > 0 && task->started_at_ms > 0) {
             timers.at_ms[WHAT_ATTEMPT] = task->started_at_ms + task->timeout_ms;
