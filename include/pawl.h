@@ -25,6 +25,9 @@
  *             Fork without exec only where no call is under way: a child that lives on holds what its
  *             parent had locked.
  *   globals   there are none: no signal handler, no exit, nothing written to a terminal.
+ *   signals   where a limit on the size of files may be reached (RLIMIT_FSIZE), ignore SIGXFSZ: then it is PAWL_IO,
+ *             like a full disk; unignored it kills the program, as it would by any write of yours. SIGPIPE is never
+ *             raised by a call of this library.
  *
  * Codes that any call may return besides those listed with it: PAWL_INVALID (what was given is not well formed or out
  * of its range; the sentence begins with the name of the field), PAWL_TOO_LARGE (it is larger than its limit below, or

@@ -262,6 +262,7 @@ int pawl_cli_run(int argc, char **argv)
         KEEP_BYTES_MAX =
             256 * 1024 * 1024, /* several payloads of 10 MiB, doubled while they grow */
     };
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     pawl_output_init(&cli.out, stdout);
     if (pawl_arena_open(&cli.keep, KEEP_BYTES_MAX) != PAWL_OK ||
         pawl_arena_open(&cli.scratch, KEEP_BYTES_MAX) != PAWL_OK) {

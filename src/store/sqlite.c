@@ -75,6 +75,29 @@ static const char *system_text(const struct sqlite *db)
     return number == 0 ? "" : strerror(number);
 }
 
+/* What the system has said last of the file, or of its log: sqlite3_system_errno has forgotten it once a statement was
+ * reset. */
+static int file_errno(const struct sqlite *db, bool of_log)
+{
+    int number = 0;
+    sqlite3_file *log = NULL;
+    if (!of_log) {
+        (void)sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
+    } else if (sqlite3_file_control(db->handle, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+               log != NULL && log->pMethods != NULL) {
+        (void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
+    }
+    return number; /* 0 where nobody knows */
+}
+
+/* A disk that has room, and a file that must not grow: setrlimit(2), or a bound of the file system. */
+static bool is_too_big(const struct sqlite *db, int result)
+{
+    if ((result & 0xFF) != SQLITE_IOERR || db->handle == NULL) return false;
+    if (sqlite3_system_errno(db->handle) == EFBIG) return true;
+    return result == SQLITE_IOERR_WRITE && (file_errno(db, true) == EFBIG || file_errno(db, false) == EFBIG);
+}
+
 /* The one place where results of SQLite become codes. what was being done is a statement's name or
  * a word. */
 static enum pawl_code fail(const struct sqlite *db, int result, const char *what,
@@ -98,6 +121,10 @@ static enum pawl_code fail(const struct sqlite *db, int result, const char *what
     case SQLITE_AUTH:
         return pawl_error_set(err, PAWL_IO, "%s: %s: no permission", path, what);
     case SQLITE_IOERR:
+        if (is_too_big(db, result)) {
+            return pawl_error_set(err, PAWL_IO,
+                                  "%s: %s: a file may not grow so large (ulimit -f, LimitFSIZE=)", path, what);
+        }
         return pawl_error_set(err, PAWL_IO, "%s: %s: the disk failed (%d): %s", path, what, result,
                               system_text(db));
     case SQLITE_CORRUPT:
@@ -276,7 +303,7 @@ static enum pawl_code sqlite_begin(struct pawl_db *base, bool is_write, struct p
 }
 
 /* Of a failed commit only two things are known to have written no commit record: the lock was not
- * got, or the disk was full before or in the last frame (nothing is written after it: SQLite pads
+ * got, or the disk was full, or the file as large as it may be, before or in the last frame (nothing is written after it: SQLite pads
  * the log only on disks that may tear neighbours). After any other the record may be in the log,
  * now or after a restart. */
 static enum pawl_code sqlite_commit(struct pawl_db *base, struct pawl_error *err)
@@ -286,6 +313,7 @@ static enum pawl_code sqlite_commit(struct pawl_db *base, struct pawl_error *err
     if (result == SQLITE_OK) return PAWL_OK;
     enum pawl_code code = fail(db, result, "commit", err);
     if ((result & 0xFF) == SQLITE_BUSY || (result & 0xFF) == SQLITE_FULL) return code;
+    if (result == SQLITE_IOERR_WRITE && is_too_big(db, result)) return code;
     if (err != NULL) err->code = PAWL_UNKNOWN_OUTCOME;
     return PAWL_UNKNOWN_OUTCOME;
 }

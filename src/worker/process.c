@@ -210,6 +210,7 @@ _Noreturn static void become_command(const struct pawl_process_plan *plan, char 
                     dup2(fds.lock, PAWL_PROCESS_LOCK_FD) == PAWL_PROCESS_LOCK_FD;
     if (!is_moved) (void)fcntl(fds.lock, F_SETFD, 0);
     (void)signal(SIGPIPE, SIG_DFL);
+    (void)signal(SIGXFSZ, SIG_DFL);
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);

@@ -408,4 +408,34 @@ full_disk()
 }
 test_that "output that cannot be written is an error" full_disk
 
+# The store may grow no more; what the case itself writes is shorter.
+file_too_large()
+{
+    ran="pawl task add, with a new store that may have 64 KiB" status=0
+    (ulimit -f 64; exec "$PAWL_BIN" task add) >"$folder/out" 2>"$folder/err" || status=$?
+    refuses 6 IO 'a file may not grow so large \(ulimit -f, LimitFSIZE=\)'
+    add --id before
+    head -c 2000000 /dev/zero | tr '\0' 1 >large.json
+    ran="pawl task add, with a store that may have 1 MiB" status=0
+    (ulimit -f 1024; exec "$PAWL_BIN" task add --id large --input @large.json) >"$folder/out" 2>"$folder/err" || status=$?
+    refuses 6 IO 'a file may not grow so large'
+    ran="pawl task list, into a file of 64 KiB" status=0
+    for ((i = 0; i < 400; i++)); do echo '{}'; done >tasks
+    "$PAWL_BIN" task add --jsonl <tasks >/dev/null
+    (ulimit -f 64; exec "$PAWL_BIN" task list -o jsonl -n 1000 >"$folder/out" 2>err) || status=$?
+    equals '6 pawl: IO: standard output: File too large' "$status $(cat err)"
+    run task list -o name -n 1000; lines 401
+    add --id after
+}
+test_that "a file that may not grow is an error like a full disk, not a death by signal" file_too_large
+
+command_signals()
+{
+    add
+    # SIGPIPE is 13, SIGXFSZ 25; what the test itself was started with may be ignored all the same.
+    work -- sh -c 'ignored=0x$(sed -n "s/^SigIgn:[^0-9a-f]*//p" /proc/self/status); echo $((ignored & 0x1001000))'
+    run task result "$id"; prints 0
+}
+test_that "what the worker ignores its commands do not" command_signals
+
 finish
