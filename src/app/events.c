@@ -5,6 +5,7 @@
 #include "app/cli.h"
 #include "app/commands.h"
 #include "app/listing.h"
+#include "app/patience.h"
 #include "app/show.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -20,6 +21,8 @@ struct reading {
     int64_t position;
     int64_t left; /* how many may still be shown */
     bool acknowledges;
+    bool follows;
+    struct pawl_patience patience; /* of who follows */
     struct pawl_listing listing;
 };
 
@@ -35,8 +38,19 @@ static enum pawl_code read_page(struct pawl_cli *cli, struct reading *reading,
     return pawl_events_read(cli->pawl, reading->position, limit, cli->scratch, page, &cli->err);
 }
 
+/* Again and again where the store does not answer: what is shown already is not to come twice. */
+static enum pawl_code acknowledge(struct pawl_cli *cli, struct reading *reading, bool *is_interrupted)
+{
+    for (;;) {
+        enum pawl_code code =
+            pawl_consumer_acknowledge_through(cli->pawl, reading->consumer, reading->position, &cli->err);
+        if (code == PAWL_OK || !reading->follows) return code;
+        if (!pawl_patience_lasts(cli, &reading->patience, code, is_interrupted)) return code;
+    }
+}
+
 static enum pawl_code show_page(struct pawl_cli *cli, struct reading *reading,
-                                const struct pawl_events *page)
+                                const struct pawl_events *page, bool *is_interrupted)
 {
     for (size_t i = 0; i < page->count; i++) pawl_show_event(&reading->listing, &page->events[i]);
     pawl_listing_flush(&reading->listing);
@@ -48,8 +62,7 @@ static enum pawl_code show_page(struct pawl_cli *cli, struct reading *reading,
     }
     reading->position = page->position;
     if (!reading->acknowledges) return PAWL_OK;
-    return pawl_consumer_acknowledge_through(cli->pawl, reading->consumer, page->position,
-                                             &cli->err);
+    return acknowledge(cli, reading, is_interrupted);
 }
 
 /* Shows what there is. Of a consumer that does not acknowledge, one page: it would be the same
@@ -59,8 +72,10 @@ static enum pawl_code show_all(struct pawl_cli *cli, struct reading *reading, bo
     while (reading->left > 0 && !*is_interrupted) {
         struct pawl_events page;
         enum pawl_code code = read_page(cli, reading, &page);
-        if (code != PAWL_OK || page.count == 0) return code;
-        code = show_page(cli, reading, &page);
+        if (code != PAWL_OK) return code;
+        pawl_patience_end(&reading->patience);
+        if (page.count == 0) return PAWL_OK;
+        code = show_page(cli, reading, &page, is_interrupted);
         if (code != PAWL_OK) return code;
         if (reading->consumer.len > 0 && !reading->acknowledges) return PAWL_OK;
         *is_interrupted = pawl_cli_sleep(cli, 0); /* under load there is always more */
@@ -118,15 +133,21 @@ int pawl_cli_events(struct pawl_cli *cli)
         .position = pawl_given_int64(cli, "after", 0, INT64_MAX, 0),
         .left = pawl_given_int64(cli, "limit", 1, INT64_MAX, INT64_MAX),
         .acknowledges = pawl_given(cli, "ack"),
+        .follows = pawl_given(cli, "follow"),
     };
     if (id_count > 0) return acknowledge_ids(cli, reading.consumer, ids, id_count);
     if (pawl_cli_begin(cli) != PAWL_OK) return pawl_cli_fail(cli);
     pawl_listing_begin(&reading.listing, &cli->out, cli->scratch, "events", pawl_event_columns);
-    bool follows = pawl_given(cli, "follow");
     bool is_interrupted = false;
     for (;;) {
-        if (show_all(cli, &reading, &is_interrupted) != PAWL_OK) return pawl_cli_fail(cli);
-        if (!follows || reading.left == 0 || is_interrupted) break;
+        enum pawl_code code = show_all(cli, &reading, &is_interrupted);
+        if (is_interrupted) break;
+        if (code != PAWL_OK && reading.follows &&
+            pawl_patience_lasts(cli, &reading.patience, code, &is_interrupted))
+            continue;
+        if (is_interrupted) break;
+        if (code != PAWL_OK) return pawl_cli_fail(cli);
+        if (!reading.follows || reading.left == 0) break;
         is_interrupted = pawl_cli_sleep(cli, LOOK_EVERY_MS);
     }
     pawl_listing_end(&reading.listing, PAWL_STR(""));

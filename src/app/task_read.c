@@ -2,6 +2,7 @@
 #include "app/cli.h"
 #include "app/commands.h"
 #include "app/each.h"
+#include "app/patience.h"
 #include "app/show.h"
 #include "base/arena.h"
 #include "base/base64.h"
@@ -72,14 +73,18 @@ int pawl_cli_task_logs(struct pawl_cli *cli)
     if (pawl_cli_begin(cli) != PAWL_OK) return pawl_cli_fail(cli);
     struct pawl_listing listing;
     pawl_listing_begin(&listing, &cli->out, cli->scratch, "lines", no_columns);
+    struct pawl_patience patience = {0};
     bool is_over = !follows;
     bool is_interrupted = false;
     for (;;) {
         /* Asked first: what is logged before the end is then still read. */
         enum pawl_code code = is_over ? PAWL_OK : has_ended(cli, &is_over);
         if (code == PAWL_OK) code = show_lines(cli, &listing, &number);
+        if (code != PAWL_OK && follows && pawl_patience_lasts(cli, &patience, code, &is_interrupted)) continue;
+        if (is_interrupted) break;
         if (code != PAWL_OK) return pawl_cli_fail(cli);
-        if (is_over || is_interrupted) break;
+        pawl_patience_end(&patience);
+        if (is_over) break;
         is_interrupted = pawl_cli_sleep(cli, LOOK_MS_MAX);
     }
     if (cli->out.form == PAWL_FORM_JSON) pawl_listing_end(&listing, PAWL_STR(""));
@@ -208,9 +213,14 @@ static enum pawl_code say_time_is_up(struct pawl_cli *cli, const struct waiting 
 static enum pawl_code wait_for_all(struct pawl_cli *cli, struct waiting *waiting, int64_t until_ms,
                                    bool *is_interrupted)
 {
+    struct pawl_patience patience = {0};
     for (int64_t look_ms = LOOK_MS_MIN;;
          look_ms = look_ms * 2 < LOOK_MS_MAX ? look_ms * 2 : LOOK_MS_MAX) {
         enum pawl_code code = look_at_all(cli, waiting);
+        bool is_late = monotonic_ms() >= until_ms;
+        if (code != PAWL_OK && !is_late && pawl_patience_lasts(cli, &patience, code, is_interrupted)) continue;
+        if (*is_interrupted) return PAWL_OK;
+        if (code == PAWL_OK) pawl_patience_end(&patience);
         if (code != PAWL_OK || waiting->open_count == 0) return code;
         int64_t left_ms = until_ms - monotonic_ms();
         if (left_ms <= 0) return say_time_is_up(cli, waiting);

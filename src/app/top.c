@@ -5,6 +5,7 @@
  * A thread waits for commits and rings; the rest is one loop. */
 #include "app/cli.h"
 #include "app/commands.h"
+#include "app/patience.h"
 #include "app/screen.h"
 #include "app/show.h"
 #include "base/arena.h"
@@ -42,6 +43,7 @@ struct top {
     struct sample samples[SAMPLES_MAX]; /* oldest first */
     size_t sample_count;
     int64_t read_at_ms;
+    struct pawl_error trouble; /* of a store that does not answer, and may again */
 };
 
 struct bell {
@@ -302,7 +304,12 @@ static void draw(struct top *top, const struct pawl_screen *screen)
         cli->out.columns = screen->columns;
         (void)fprintf(cli->out.file, "%.*s   q ends\n",
                       PAWL_STR_ARG(pawl_text_clean(arena, cli->store)));
-        show_rates(top, cli->out.file);
+        if (top->trouble.code == PAWL_OK) {
+            show_rates(top, cli->out.file);
+        } else {
+            struct pawl_str why = pawl_text_clean(arena, pawl_str_of(top->trouble.text));
+            (void)fprintf(cli->out.file, "waiting until the store answers again: %.*s\n", PAWL_STR_ARG(why));
+        }
         (void)fputc('\n', cli->out.file);
         show_tables(cli, top, arena);
         if (fclose(cli->out.file) == 0) pawl_screen_show(screen, (struct pawl_str){text, len});
@@ -312,14 +319,30 @@ static void draw(struct top *top, const struct pawl_screen *screen)
     pawl_arena_close(arena);
 }
 
+/* A server that is started anew is waited for; the tables are empty meanwhile. */
+static enum pawl_code read_or_bear(struct top *top)
+{
+    struct pawl_cli *cli = top->cli;
+    enum pawl_code code = read_all(top);
+    top->trouble = (struct pawl_error){0};
+    if (code == PAWL_OK || !pawl_patience_helps(cli, code)) return code;
+    top->trouble = cli->err;
+    top->queues = (struct pawl_queues){0};
+    top->running = (struct pawl_page){0};
+    cli->err = (struct pawl_error){0};
+    return PAWL_OK;
+}
+
 /* Looks until told to end; gives the exit status. */
 static int look_on(struct top *top, struct pawl_screen *screen, const struct bell *bell)
 {
     bool has_news = true;
     for (;;) {
+        bool is_well = top->trouble.code == PAWL_OK;
         int64_t since_ms = monotonic_ms() - top->read_at_ms;
-        bool reads = has_news && (top->read_at_ms == 0 || since_ms >= READ_EVERY_MS);
-        if (reads && read_all(top) != PAWL_OK) return -1;
+        bool is_time = since_ms >= (is_well ? READ_EVERY_MS : DRAW_EVERY_MS);
+        bool reads = (has_news || !is_well) && (top->read_at_ms == 0 || is_time);
+        if (reads && read_or_bear(top) != PAWL_OK) return -1;
         if (reads) has_news = false;
         draw(top, screen);
         /* with news it is not the bell that ends the wait, but the time when they may be read */

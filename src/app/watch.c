@@ -1,6 +1,7 @@
 #include "app/watch.h"
 
 #include "app/cli.h"
+#include "app/patience.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/map.h"
@@ -105,6 +106,7 @@ int pawl_watch(struct pawl_cli *cli, enum pawl_code (*draw)(struct pawl_cli *cli
     }
     int64_t count = pawl_given_int64(cli, "count", 1, INT64_MAX, INT64_MAX);
     struct look before = {0};
+    struct pawl_patience patience = {0};
     bool is_interrupted = false;
     enum pawl_code code = PAWL_OK;
     for (int64_t i = 0; i < count && code == PAWL_OK && !is_interrupted; i++) {
@@ -119,13 +121,21 @@ int pawl_watch(struct pawl_cli *cli, enum pawl_code (*draw)(struct pawl_cli *cli
         if (fclose(cli->out.file) != 0 && code == PAWL_OK) {
             code = pawl_error_set(&cli->err, PAWL_NO_MEMORY, "no memory to look");
         }
-        if (code == PAWL_OK) write_look(cli, file, &before, &look);
+        cli->out.file = file;
+        if (code != PAWL_OK) {
+            free(look.text); /* a part of a look, perhaps: what is shown stays */
+            if (pawl_patience_lasts(cli, &patience, code, &is_interrupted)) code = PAWL_OK;
+            i--;
+            continue;
+        }
+        pawl_patience_end(&patience);
+        write_look(cli, file, &before, &look);
         free(before.text);
         before = look;
         if (i + 1 < count && code == PAWL_OK) is_interrupted = pawl_cli_sleep(cli, LOOK_EVERY_MS);
     }
     free(before.text);
     cli->out.file = file;
-    if (code != PAWL_OK) return pawl_cli_fail(cli);
+    if (code != PAWL_OK && !is_interrupted) return pawl_cli_fail(cli);
     return is_interrupted ? PAWL_EXIT_INTERRUPTED : 0;
 }
