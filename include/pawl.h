@@ -30,8 +30,9 @@
  *             raised by a call of this library.
  *
  * Codes that any call may return besides those listed with it: PAWL_INVALID (what was given is not well formed or out
- * of its range; the sentence begins with the name of the field), PAWL_TOO_LARGE (it is larger than its limit below, or
- * the answer than the arena it goes to), PAWL_BUSY, PAWL_UNKNOWN_OUTCOME, PAWL_IO, PAWL_CORRUPT, PAWL_NO_MEMORY,
+ * of its range, as an id, a name or a key with too many bytes is; the sentence begins with the name of the field),
+ * PAWL_TOO_LARGE (a body, a text for people or a list is larger than its limit below, or the answer than the arena it
+ * goes to), PAWL_BUSY, PAWL_UNKNOWN_OUTCOME, PAWL_IO, PAWL_CORRUPT, PAWL_NO_MEMORY,
  * PAWL_MISUSE. After PAWL_BUSY nothing was committed. After PAWL_UNKNOWN_OUTCOME it may have been; every call is
  * safe to repeat (docs/store.md has the table).
  * Where Pawl is installed, docs/ is share/doc/pawl; of the Debian packages, /usr/share/doc/libpawl-dev. */
@@ -376,9 +377,9 @@ struct pawl_added {
 
 /* Creates a task and queues it (unless hold). Written to out on PAWL_OK.
  *
- *   fails  PAWL_INVALID    a bad field, an unknown, duplicate or cyclic dependency; names it
+ *   fails  PAWL_INVALID    a bad field, an id that is too long, an unknown, duplicate or cyclic dependency; names it
  *          PAWL_CONFLICT   the id is in use, or the key with another body
- *          PAWL_TOO_LARGE  a field beyond its limit */
+ *          PAWL_TOO_LARGE  a body, a text or a list beyond its limit */
 PAWL_API enum pawl_code pawl_task_add(struct pawl *pawl, const struct pawl_task_new *ask,
                                       struct pawl_arena *keep, struct pawl_added *out,
                                       struct pawl_error *err) PAWL_MUST_USE;

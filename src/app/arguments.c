@@ -296,21 +296,32 @@ int64_t pawl_given_int64(struct pawl_cli *cli, const char *name, int64_t min, in
     return given == NULL ? otherwise : pawl_int64_read(cli, name, given->value, min, max);
 }
 
-int64_t pawl_duration_read(struct pawl_cli *cli, const char *what, struct pawl_str value)
+int64_t pawl_duration_read(struct pawl_cli *cli, const char *what, struct pawl_str value, int64_t ms_max)
 {
     int64_t ms = 0;
     if (!pawl_duration_parse(value, &ms)) {
         (void)pawl_error_set(complaint(cli), PAWL_INVALID,
                              "%s: `%.*s` is no duration such as 250ms, 30s, 5m or 1h30m", what,
                              PAWL_STR_ARG(value));
+    } else if (ms > ms_max) {
+        char most[PAWL_DURATION_TEXT_BYTES_MAX + 1];
+        pawl_duration_format(ms_max, most);
+        (void)pawl_error_set(complaint(cli), PAWL_INVALID, "%s: `%.*s` is longer than %s", what,
+                             PAWL_STR_ARG(value), most);
+        return 0;
     }
     return ms;
 }
 
-int64_t pawl_given_duration_ms(struct pawl_cli *cli, const char *name, int64_t otherwise)
+int64_t pawl_given_within_ms(struct pawl_cli *cli, const char *name, int64_t ms_max, int64_t otherwise)
 {
     const struct pawl_given *given = find(cli, name);
-    return given == NULL ? otherwise : pawl_duration_read(cli, name, given->value);
+    return given == NULL ? otherwise : pawl_duration_read(cli, name, given->value, ms_max);
+}
+
+int64_t pawl_given_duration_ms(struct pawl_cli *cli, const char *name, int64_t otherwise)
+{
+    return pawl_given_within_ms(cli, name, PAWL_DELAY_MS_MAX, otherwise);
 }
 
 int64_t pawl_given_lease_ms(struct pawl_cli *cli, const char *name)
@@ -328,7 +339,7 @@ int64_t pawl_given_lease_ms(struct pawl_cli *cli, const char *name)
 
 int64_t pawl_given_age_ms(struct pawl_cli *cli, const char *name)
 {
-    int64_t ms = pawl_given_duration_ms(cli, name, 0);
+    int64_t ms = pawl_given_within_ms(cli, name, PAWL_RETAIN_MS_MAX, 0);
     struct pawl_str value = pawl_given_text(cli, name);
     char last = value.len > 0 ? value.ptr[value.len - 1] : '\0';
     if (ms > 0 && last >= '0' && last <= '9') {

@@ -47,6 +47,8 @@ bool pawl_given(const struct pawl_cli *cli, const char *name);
 struct pawl_str pawl_given_text(const struct pawl_cli *cli, const char *name);
 int64_t pawl_given_int64(struct pawl_cli *cli, const char *name, int64_t min, int64_t max,
                          int64_t otherwise);
+/* At most ms_max, or PAWL_DELAY_MS_MAX. */
+int64_t pawl_given_within_ms(struct pawl_cli *cli, const char *name, int64_t ms_max, int64_t otherwise);
 int64_t pawl_given_duration_ms(struct pawl_cli *cli, const char *name, int64_t otherwise);
 /* 0, or within the bounds of a lease; 0 if it is not given. */
 int64_t pawl_given_lease_ms(struct pawl_cli *cli, const char *name);
@@ -67,7 +69,7 @@ const struct pawl_str *pawl_given_all(struct pawl_cli *cli, const char *name, si
 /* The same readings of a word; what is how errors call it. */
 struct pawl_str pawl_body_read(struct pawl_cli *cli, const char *what, struct pawl_str value);
 struct pawl_str pawl_json_read(struct pawl_cli *cli, const char *what, struct pawl_str value);
-int64_t pawl_duration_read(struct pawl_cli *cli, const char *what, struct pawl_str value);
+int64_t pawl_duration_read(struct pawl_cli *cli, const char *what, struct pawl_str value, int64_t ms_max);
 int64_t pawl_int64_read(struct pawl_cli *cli, const char *what, struct pawl_str value, int64_t min,
                         int64_t max);
 

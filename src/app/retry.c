@@ -4,6 +4,7 @@
 #include "app/show.h"
 #include "base/error.h"
 #include "base/str.h"
+#include "core/limits.h"
 
 bool pawl_given_any_retry(const struct pawl_cli *cli)
 {
@@ -19,13 +20,16 @@ void pawl_given_retry(struct pawl_cli *cli, struct pawl_retry *retry)
             pawl_retries_as_given(pawl_given_int64(cli, "max-retries", 0, PAWL_RETRIES_MAX, 0));
     }
     if (pawl_given(cli, "retry-delay")) {
-        retry->delay_ms = pawl_delay_as_given(pawl_given_duration_ms(cli, "retry-delay", 0));
+        retry->delay_ms =
+            pawl_delay_as_given(pawl_given_within_ms(cli, "retry-delay", PAWL_DELAY_MS_MAX, 0));
     }
     if (pawl_given(cli, "retry-delay-max")) {
-        retry->delay_ms_max = pawl_given_above_0(cli, "retry-delay-max",
-                                                 pawl_given_duration_ms(cli, "retry-delay-max", 0));
+        retry->delay_ms_max =
+            pawl_given_above_0(cli, "retry-delay-max",
+                               pawl_given_within_ms(cli, "retry-delay-max", PAWL_DELAY_MS_MAX / 2, 0));
     }
-    retry->jitter_ms = pawl_given_duration_ms(cli, "retry-jitter", retry->jitter_ms);
+    retry->jitter_ms =
+        pawl_given_within_ms(cli, "retry-jitter", PAWL_DELAY_MS_MAX / 2, retry->jitter_ms);
     struct pawl_str backoff = pawl_given_text(cli, "backoff");
     bool is_bad = backoff.ptr != NULL && !pawl_backoff_parse(backoff, &retry->backoff);
     if (is_bad && cli->err.code == PAWL_OK) {

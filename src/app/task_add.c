@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/str.h"
 
+#include <inttypes.h>
+
 void pawl_show_added(struct pawl_cli *cli, const struct pawl_added *added, struct pawl_arena *arena)
 {
     const struct pawl_output *out = &cli->out;
@@ -62,17 +64,22 @@ static void take_task(struct pawl_cli *cli, struct pawl_task_new *task)
     }
 }
 
-/* That it will never become ready by itself is better known now than found out. What cannot be read is not told. */
-static void warn_of_dependencies(struct pawl_cli *cli, struct pawl_str id)
+/* Better known now than found out. What cannot be read is not told. */
+void pawl_warn_of_dependencies(struct pawl_cli *cli, struct pawl_str id, int64_t line)
 {
+    struct pawl_arena_mark mark = pawl_arena_mark(cli->scratch);
     struct pawl_error err = {0};
     struct pawl_task task;
     struct pawl_str why;
-    if (pawl_task_get(cli->pawl, id, false, cli->scratch, &task, &err) != PAWL_OK) return;
-    if (task.blocked_by.len == 0 && task.state != PAWL_TASK_CANCELLED) return;
-    if (pawl_task_why(cli->pawl, id, cli->scratch, &why, &err) != PAWL_OK) return;
-    why = pawl_text_clean(cli->scratch, why);
-    (void)fprintf(stderr, "pawl: the task was added, but %.*s\n", PAWL_STR_ARG(why));
+    bool is_read = pawl_task_get(cli->pawl, id, false, cli->scratch, &task, &err) == PAWL_OK;
+    bool is_worth_it = is_read && (task.blocked_by.len > 0 || task.state == PAWL_TASK_CANCELLED);
+    if (is_worth_it && pawl_task_why(cli->pawl, id, cli->scratch, &why, &err) == PAWL_OK) {
+        why = pawl_text_clean(cli->scratch, why);
+        (void)fputs("pawl: ", stderr);
+        if (line > 0) (void)fprintf(stderr, "line %" PRId64 ": ", line);
+        (void)fprintf(stderr, "the task was added, but %.*s\n", PAWL_STR_ARG(why));
+    }
+    pawl_arena_rewind(cli->scratch, mark);
 }
 
 int pawl_cli_task_add(struct pawl_cli *cli)
@@ -85,7 +92,7 @@ int pawl_cli_task_add(struct pawl_cli *cli)
     if (code == PAWL_OK) code = pawl_task_add(cli->pawl, &task, cli->keep, &added, &cli->err);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     pawl_show_added(cli, &added, cli->keep);
-    if (task.depends_on_count > 0) warn_of_dependencies(cli, added.id);
+    if (task.depends_on_count > 0) pawl_warn_of_dependencies(cli, added.id, 0);
     cli->continuing = added.continuing;
     pawl_cli_tell_continuing(cli);
     return 0;

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/str.h"
+#include "core/check.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -199,7 +200,38 @@ static bool is_about_content(enum pawl_code code)
     }
 }
 
-/* The lines that can be sent, after those that depend on bad ones were found bad too. */
+static struct entry *entry_at(struct run *run, size_t position)
+{
+    size_t i = 0;
+    while (run->entries[i].code != PAWL_OK || run->entries[i].position != position) i++;
+    return &run->entries[i];
+}
+
+/* Those that wait for each other, by their own ids or their numbers in the input. */
+static bool fail_circle(struct run *run, const struct pawl_task_new *asks, size_t count)
+{
+    struct pawl_arena *scratch = run->cli->scratch;
+    const size_t *circle;
+    size_t len = pawl_check_circle(asks, count, scratch, &circle);
+    struct entry **entries = len == 0 ? NULL : pawl_arena_take_array(scratch, len, sizeof *entries);
+    struct pawl_str *names = len == 0 ? NULL : pawl_arena_take_array(scratch, 2 * len, sizeof *names);
+    if (entries == NULL || names == NULL) return false;
+    for (size_t i = 0; i < len; i++) {
+        entries[i] = entry_at(run, circle[i]);
+        names[i] = entries[i]->task.id;
+        if (names[i].len == 0) names[i] = pawl_arena_format(scratch, "#%" PRId64, entries[i]->number);
+        names[len + i] = names[i];
+    }
+    for (size_t i = 0; i < len; i++) { /* each from itself on */
+        struct pawl_error err = {0};
+        (void)pawl_error_set(&err, PAWL_INVALID, "depends_on: %.*s",
+                             PAWL_STR_ARG(pawl_circle_text(names + i, len, scratch)));
+        entry_fail(run, entries[i], &err);
+    }
+    return true;
+}
+
+/* The lines that can be sent, after those that depend on bad ones, or on themselves, were found bad too. */
 static size_t prepare(struct run *run, struct pawl_task_new *asks)
 {
     int64_t first = run->entries[0].number;
@@ -219,6 +251,7 @@ static size_t prepare(struct run *run, struct pawl_task_new *asks)
             entry_fail(run, entry, &err);
             has_new_failure = true;
         }
+        if (!has_new_failure) has_new_failure = fail_circle(run, asks, count);
         if (!has_new_failure) return count;
     }
 }
@@ -312,6 +345,9 @@ static void answer(struct run *run)
         const struct entry *entry = &run->entries[i];
         if (entry->code == PAWL_OK) {
             pawl_show_added(run->cli, &entry->added, run->cli->scratch);
+            if (entry->task.depends_on_count > 0) {
+                pawl_warn_of_dependencies(run->cli, entry->added.id, entry->line);
+            }
             run->added_count++;
             continue;
         }

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "base/str.h"
+#include "core/limits.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -175,7 +176,7 @@ int pawl_cli_task_retry_after(struct pawl_cli *cli)
 {
     struct pawl_tell tell;
     struct pawl_str word = pawl_word(cli, 0);
-    (void)pawl_duration_read(cli, "retry-after", word);
+    (void)pawl_duration_read(cli, "retry-after", word, PAWL_DELAY_MS_MAX);
     enum pawl_code code = pawl_given_code(cli);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     struct pawl_str id = pawl_cli_own_task();

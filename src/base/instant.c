@@ -242,7 +242,8 @@ static bool add_amount(int64_t *ms, int64_t whole, int64_t billionths, int64_t u
     int64_t product;
     /* A day is 86.4 million milliseconds: the product of the fraction fits. */
     if (__builtin_mul_overflow(whole, unit_ms, &product)) return false;
-    if (__builtin_add_overflow(product, billionths * unit_ms / billion, &product)) return false;
+    int64_t fraction = (billionths * unit_ms + billion - 1) / billion; /* what is not 0 stays so */
+    if (__builtin_add_overflow(product, fraction, &product)) return false;
     return !__builtin_add_overflow(*ms, product, ms);
 }
 

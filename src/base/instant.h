@@ -33,7 +33,7 @@ void pawl_instant_format(int64_t at_ms, char out[PAWL_INSTANT_TEXT_BYTES_MAX + 1
 
 /* Reads a duration; false, and *ms untouched, for all else.
  *
- *   250ms 30s 1.5s 5m 2h 7d    a fraction of at most 9 digits, rounded down to a millisecond
+ *   250ms 30s 1.5s 5m 2h 7d    a fraction of at most 9 digits, rounded up to a millisecond
  *   1h30m 1m1.5s               larger units first, each once; a fraction only in the last
  *   90 or 1.5                  seconds */
 bool pawl_duration_parse(struct pawl_str text, int64_t *ms) PAWL_MUST_USE;

@@ -12,6 +12,7 @@
 #include "core/workflow/definition.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const struct pawl_str none = {0};
 
@@ -306,14 +307,34 @@ static enum pawl_code check_dependencies(const struct pawl_task_new *ask, size_t
     return PAWL_OK;
 }
 
-/* Takes away, again and again, members that wait for nobody; what is left waits in a circle. */
-static enum pawl_code check_cycles(const struct pawl_member *members, size_t count,
-                                   struct pawl_arena *scratch, struct pawl_error *err)
+/* Goes from one that is left over to one that it waits for, until one comes again: from there on it is the circle. */
+static size_t walk_circle(const struct pawl_member *members, const size_t *open, size_t *path, size_t *place)
 {
+    size_t len = 0;
+    size_t at = 0;
+    while (open[at] == 0) at++;
+    while (place[at] == 0) {
+        path[len++] = at;
+        place[at] = len;
+        size_t j = 0;
+        while (members[at].member_of[j] < 0 || open[members[at].member_of[j]] == 0) j++;
+        at = (size_t)members[at].member_of[j];
+    }
+    size_t before = place[at] - 1;
+    memmove(path, path + before, (len - before) * sizeof *path);
+    return len - before;
+}
+
+/* Takes away, again and again, members that wait for nobody; what is left waits in a circle, or for one. *circle is
+ * NULL with 0. */
+static size_t find_circle(const struct pawl_member *members, size_t count, struct pawl_arena *scratch,
+                          const size_t **circle)
+{
+    *circle = NULL;
     size_t *open = pawl_arena_take_array(scratch, count, sizeof *open);
     size_t *ready = pawl_arena_take_array(scratch, count, sizeof *ready);
     size_t *first = pawl_arena_take_array(scratch, count + 1, sizeof *first);
-    if (open == NULL || ready == NULL || first == NULL) return PAWL_NO_MEMORY;
+    if (open == NULL || ready == NULL || first == NULL) return 0;
     size_t edges = 0;
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < members[i].ask->depends_on_count; j++) {
@@ -323,11 +344,12 @@ static enum pawl_code check_cycles(const struct pawl_member *members, size_t cou
             edges++;
         }
     }
-    if (edges == 0) return PAWL_OK;
+    if (edges == 0) return 0;
     /* waiters of member m: waiters[first[m]] to waiters[first[m + 1]] */
     size_t *waiters = pawl_arena_take_array(scratch, edges, sizeof *waiters);
     size_t *at = pawl_arena_take_array(scratch, count, sizeof *at);
-    if (waiters == NULL || at == NULL) return PAWL_NO_MEMORY;
+    size_t *place = pawl_arena_take_array(scratch, count, sizeof *place);
+    if (waiters == NULL || at == NULL || place == NULL) return 0;
     for (size_t i = 0; i < count; i++) {
         first[i + 1] += first[i];
         at[i] = first[i];
@@ -345,11 +367,37 @@ static enum pawl_code check_cycles(const struct pawl_member *members, size_t cou
             if (--open[waiters[w]] == 0) ready[ready_count++] = waiters[w];
         }
     }
-    if (ready_count == count) return PAWL_OK;
-    size_t stuck = 0;
-    while (open[stuck] == 0) stuck++;
-    return pawl_error_set(err, PAWL_INVALID,
-                          "depends_on: member #%zu waits, through others, for itself", stuck);
+    if (ready_count == count) return 0;
+    *circle = ready; /* nobody needs it any more */
+    return walk_circle(members, open, ready, place);
+}
+
+struct pawl_str pawl_circle_text(const struct pawl_str *names, size_t count, struct pawl_arena *arena)
+{
+    struct pawl_str text = PAWL_STR("it waits for itself: ");
+    for (size_t i = 0; i <= count; i++) {
+        if (i == PAWL_CIRCLE_NAMED_MAX && count > PAWL_CIRCLE_NAMED_MAX) {
+            return pawl_arena_format(arena, "%.*s, and %zu more", PAWL_STR_ARG(text), count - i);
+        }
+        text = pawl_arena_format(arena, "%.*s%s%.*s", PAWL_STR_ARG(text), i == 0 ? "" : " waits for ",
+                                 PAWL_STR_ARG(names[i % count]));
+    }
+    return text;
+}
+
+static enum pawl_code check_circles(const struct pawl_member *members, size_t count,
+                                    struct pawl_arena *scratch, struct pawl_error *err)
+{
+    const size_t *circle;
+    size_t len = find_circle(members, count, scratch, &circle);
+    struct pawl_str *names = len == 0 ? NULL : pawl_arena_take_array(scratch, len, sizeof *names);
+    if (names == NULL) return PAWL_OK; /* or no memory, which the arena tells */
+    for (size_t i = 0; i < len; i++) {
+        names[i] = members[circle[i]].ask->id;
+        if (names[i].len == 0) names[i] = pawl_arena_format(scratch, "#%zu", circle[i]);
+    }
+    return pawl_error_set(err, PAWL_INVALID, "member #%zu: depends_on: %.*s", circle[0],
+                          PAWL_STR_ARG(pawl_circle_text(names, len, scratch)));
 }
 
 static size_t body_bytes(const struct pawl_task_new *ask)
@@ -399,12 +447,35 @@ enum pawl_code pawl_check_create(const struct pawl_task_new *asks, size_t count,
             member->body_digest = body_digest(&asks[i]);
         } else if (count > 1) pawl_error_prefix(err, "member #%zu", i);
     }
-    if (code == PAWL_OK && members != NULL) code = check_cycles(members, count, scratch, err);
+    if (code == PAWL_OK && members != NULL) code = check_circles(members, count, scratch, err);
     if (pawl_arena_code(scratch) != PAWL_OK) {
         return pawl_error_set(err, pawl_arena_code(scratch), "no memory to check the batch");
     }
     if (code == PAWL_OK) *out = members;
     return code;
+}
+
+size_t pawl_check_circle(const struct pawl_task_new *asks, size_t count, struct pawl_arena *scratch,
+                         const size_t **circle)
+{
+    *circle = NULL;
+    struct pawl_member *members = pawl_arena_take_array(scratch, count, sizeof *members);
+    struct pawl_map ids;
+    pawl_map_init(&ids, scratch);
+    if (members == NULL) return 0;
+    for (size_t i = 0; i < count; i++) {
+        void **slot = asks[i].id.len == 0 ? NULL : pawl_map_put(&ids, 0, 0, asks[i].id);
+        if (slot != NULL && *slot == NULL) *slot = (void *)((intptr_t)i + 1);
+    }
+    for (size_t i = 0; i < count; i++) {
+        int32_t *member_of = pawl_arena_take_array(scratch, asks[i].depends_on_count + 1, sizeof *member_of);
+        if (member_of == NULL) return 0;
+        members[i] = (struct pawl_member){.ask = &asks[i], .member_of = member_of};
+        for (size_t j = 0; j < asks[i].depends_on_count; j++) {
+            (void)find_member(asks[i].depends_on[j], count, &ids, &member_of[j], NULL); /* -1 for what is none */
+        }
+    }
+    return find_circle(members, count, scratch, circle);
 }
 
 /* ---- The other commands ---- */

@@ -13,6 +13,13 @@ enum pawl_code pawl_check_create(const struct pawl_task_new *asks, size_t count,
                                  struct pawl_str correlation_id, struct pawl_arena *scratch,
                                  const struct pawl_member **out, struct pawl_error *err);
 
+/* The members of a batch that wait for each other in a circle, each for the next one and the last for the first; 0 if
+ * there is none, or no memory, which scratch tells. Nothing else of them is checked. */
+size_t pawl_check_circle(const struct pawl_task_new *asks, size_t count, struct pawl_arena *scratch,
+                         const size_t **circle);
+/* "it waits for itself: a waits for b waits for a"; PAWL_CIRCLE_NAMED_MAX of them. count > 0 */
+struct pawl_str pawl_circle_text(const struct pawl_str *names, size_t count, struct pawl_arena *arena);
+
 enum pawl_code pawl_check_claim(const struct pawl_claim *ask, struct pawl_error *err);
 
 /* Checks everything else of a command by its kind: change, fence, payloads, texts. */

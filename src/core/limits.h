@@ -113,6 +113,9 @@ enum {
     /* Records removed by one step: each goes with its task, payloads and events. */
     PAWL_RECORDS_REMOVED_AT_ONCE = 50,
 
+    /* Members of a circle of dependencies that an error names: they fit in its sentence, and people see the rest. */
+    PAWL_CIRCLE_NAMED_MAX = 6,
+
     PAWL_CLAIM_QUEUES_MAX = 256, /* names of one claim: each is one walk of the ready index */
 
     /* A claim's answer stops growing here: it is held whole in memory on its way out. At least one task is

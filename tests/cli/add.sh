@@ -124,6 +124,39 @@ lines_answered()
 }
 test_that "--jsonl answers each line by one line, in order" lines_answered
 
+lines_in_a_circle()
+{
+    cat >in <<'END'
+{"id":"first"}
+{"id":"x","depends_on":["#2"]}
+{"id":"y","depends_on":["#3"]}
+{"depends_on":["x","first"]}
+{"id":"after","depends_on":["y"]}
+{"id":"self","depends_on":["self"]}
+{"id":"last","depends_on":["first"]}
+END
+    run task add --jsonl -o name <in; exits 8; prints $'first\nlast'
+    says '^pawl: INVALID: line 2: depends_on: it waits for itself: x waits for y waits for #3 waits for x$'
+    says '^pawl: INVALID: line 3: depends_on: it waits for itself: y waits for #3 waits for x waits for y$'
+    says '^pawl: INVALID: line 4: depends_on: it waits for itself: #3 waits for x waits for y waits for #3$'
+    says 'line 5: .*y'
+    says '^pawl: INVALID: line 6: depends_on: it waits for itself: self waits for self$'
+    run task list --all -o name; lines 2
+}
+test_that "--jsonl names the members of a circle of dependencies, and adds all others" lines_in_a_circle
+
+lines_warn_of_dependencies()
+{
+    add --id gone
+    run task cancel gone; exits 0
+    echo '{"id":"waits","depends_on":["gone"]}' >in
+    echo '{"id":"goes","depends_on":["gone"],"dependency_policy":"cancel"}' >>in
+    run task add --jsonl -o name <in; exits 0; prints $'waits\ngoes'
+    says '^pawl: line 1: the task was added, but it depends on task gone, which is CANCELLED and can no longer complete by itself$'
+    says '^pawl: line 2: the task was added, but it was cancelled at '
+}
+test_that "--jsonl tells of each line that can never become ready by itself, as one task is told of" lines_warn_of_dependencies
+
 lines_depend()
 {
     printf '%s\n' '{"id":"x","depends_on":["#1"]}' '{"id":"y"}' '{"id":"z","depends_on":["#0","y"]}' >in

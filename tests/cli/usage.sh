@@ -207,6 +207,24 @@ zeros()
     run queue set q --lease 99ms; refuses 2 INVALID 'lease: `99ms` is not from'
     [ ! -e "$PAWL_DB" ]
 }
+too_long()
+{
+    run task add --delay 367d; refuses 2 INVALID 'delay: `367d` is longer than 366d'
+    run task add --timeout 367d; refuses 2 INVALID 'timeout: `367d` is longer than 366d'
+    run task add --retry-delay 367d; refuses 2 INVALID 'retry-delay: `367d` is longer than 366d'
+    run task add --retry-delay-max 184d; refuses 2 INVALID 'retry-delay-max: `184d` is longer than 183d'
+    run task add --retry-jitter 184d; refuses 2 INVALID 'retry-jitter: `184d` is longer than 183d'
+    run queue set q --retry-jitter 184d; refuses 2 INVALID 'retry-jitter: `184d` is longer than 183d'
+    run task fail x --retry-after 367d; refuses 2 INVALID 'retry-after: `367d` is longer than 366d'
+    run task wait x --timeout 106751991167d; refuses 2 INVALID 'timeout: `106751991167d` is longer than 366d'
+    run worker run --grace 367d -- true; refuses 2 INVALID 'grace: `367d` is longer than 366d'
+    run worker run --retain 36601d -- true; refuses 2 INVALID 'retain: `36601d` is longer than 36600d'
+    run task add --delay 500us; refuses 2 INVALID 'delay: `500us` is no duration such as 250ms'
+    run task add --delay 0.5us; refuses 2 INVALID 'delay: `0.5us` is no duration such as 250ms'
+    [ ! -e "$PAWL_DB" ]
+}
+test_that "a duration that is too long, or none, is refused by the option's name" too_long
+
 test_that "a 0 that would be taken for the default, and a lease out of bounds, are refused by the option's name" zeros
 
 ages()
