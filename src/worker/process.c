@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/close_range.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,13 +168,34 @@ enum pawl_code pawl_process_prepare(struct pawl_process *process,
 
 /* ---- Starting -------------------------------------------------------------------------------- */
 
-struct child_fds {
-    int in;
-    int out;
-    int err;
-    int lock;
-    int start;
-};
+enum pawl_code pawl_low_fds_open(struct pawl_low_fds *low, struct pawl_error *err)
+{
+    for (int i = 0; i < PAWL_LOW_COUNT; i++) low->fds[i] = -1;
+    for (int i = 0; i < PAWL_LOW_COUNT; i++) {
+        low->fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (low->fds[i] < 0) return pawl_error_set(err, PAWL_IO, "cannot open /dev/null: %s", strerror(errno));
+    }
+    return PAWL_OK;
+}
+
+void pawl_low_fds_close(struct pawl_low_fds *low)
+{
+    for (int i = 0; i < PAWL_LOW_COUNT; i++) {
+        if (low->fds[i] >= 0) (void)close(low->fds[i]);
+        low->fds[i] = -1;
+    }
+}
+
+/* Makes the low ones copies of these, in the order of their names; without any, of nothing. */
+static bool lend(const struct pawl_low_fds *low, const int *fds)
+{
+    bool is_done = true;
+    for (int i = 0; i < PAWL_LOW_NONE; i++) {
+        int fd = fds != NULL ? fds[i] : low->fds[PAWL_LOW_NONE];
+        is_done = dup3(fd, low->fds[i], O_CLOEXEC) >= 0 && is_done;
+    }
+    return is_done;
+}
 
 /* What a child says of itself that cannot become the command. */
 struct start_failure {
@@ -181,42 +203,76 @@ struct start_failure {
     bool is_of_folder; /* not of the program */
 };
 
-/* In the child, whose other threads do not exist: only calls that are safe then. */
-_Noreturn static void give_up(int start_fd, bool is_of_folder)
+/* The address sanitizer marks the stack of what it watches, and of a function that never returns the marks stay. */
+#define ON_A_BORROWED_STACK __attribute__((no_sanitize_address))
+
+/* In the child, which has our memory until it is the command: only calls that are safe then, and nothing written but
+ * on the stack. */
+ON_A_BORROWED_STACK _Noreturn static void give_up(int start_fd, bool is_of_folder)
 {
     struct start_failure failure = {.number = errno, .is_of_folder = is_of_folder};
     (void)!write(start_fd, &failure, sizeof failure); /* a pipe takes so little at once */
     _exit(EX_TEMPFAIL);
 }
 
-_Noreturn static void become_command(const struct pawl_process_plan *plan, char **environment,
-                                     struct child_fds fds, pid_t parent)
+struct child {
+    const struct pawl_process_plan *plan;
+    char **environment;
+    pid_t parent;
+};
+
+/* A table of descriptors of our own, with the low ones in it and those below them. Old kernels copy all of it, and have
+ * those that are ours marked already; the rest is what a library may have left open. */
+ON_A_BORROWED_STACK static bool take_fds(const int *low)
 {
+    int highest = low[0];
+    for (int i = 1; i < PAWL_LOW_COUNT; i++) highest = low[i] > highest ? low[i] : highest;
+    if (syscall(SYS_close_range, (unsigned)highest + 1, ~0U, CLOSE_RANGE_UNSHARE) != 0 && unshare(CLONE_FILES) != 0) {
+        return false;
+    }
+    (void)syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+    return true;
+}
+
+ON_A_BORROWED_STACK static int become_command(void *self)
+{
+    const struct child *child = self;
+    const struct pawl_process_plan *plan = child->plan;
+    const int *low = plan->low->fds;
+    int start_fd = low[PAWL_LOW_START];
     sigset_t none;
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(EX_TEMPFAIL); /* it died before it could be watched */
-    (void)dup2(fds.in, STDIN_FILENO);
-    (void)dup2(fds.out, STDOUT_FILENO);
-    (void)dup2(fds.err, STDERR_FILENO);
-    /* Those of ours are marked already; this is for what a library may have left open. Old kernels
-     * do not know the call and lose nothing but that. */
-    (void)syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
-    if (fds.start == PAWL_PROCESS_LOCK_FD) {
-        fds.start = fcntl(fds.start, F_DUPFD_CLOEXEC, PAWL_PROCESS_LOCK_FD + 1);
-    }
+    if (getppid() != child->parent) _exit(EX_TEMPFAIL); /* it died before it could be watched */
+    if (!take_fds(low)) give_up(start_fd, false);
+    (void)dup2(low[PAWL_LOW_IN], STDIN_FILENO);
+    (void)dup2(low[PAWL_LOW_OUT], STDOUT_FILENO);
+    (void)dup2(low[PAWL_LOW_ERR], STDERR_FILENO);
+    if (start_fd == PAWL_PROCESS_LOCK_FD) start_fd = fcntl(start_fd, F_DUPFD_CLOEXEC, PAWL_PROCESS_LOCK_FD + 1);
     /* The lock goes on. Where so high a number is not allowed it keeps its own. */
-    bool is_moved = fds.lock != PAWL_PROCESS_LOCK_FD &&
-                    dup2(fds.lock, PAWL_PROCESS_LOCK_FD) == PAWL_PROCESS_LOCK_FD;
-    if (!is_moved) (void)fcntl(fds.lock, F_SETFD, 0);
+    bool is_moved = low[PAWL_LOW_LOCK] != PAWL_PROCESS_LOCK_FD &&
+                    dup2(low[PAWL_LOW_LOCK], PAWL_PROCESS_LOCK_FD) == PAWL_PROCESS_LOCK_FD;
+    if (!is_moved) (void)fcntl(low[PAWL_LOW_LOCK], F_SETFD, 0);
+    if (plan->files.rlim_cur != 0) (void)setrlimit(RLIMIT_NOFILE, &plan->files);
     (void)signal(SIGPIPE, SIG_DFL);
     (void)signal(SIGXFSZ, SIG_DFL);
     (void)signal(SIGCHLD, SIG_DFL);
     (void)sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    if (plan->cwd != NULL && chdir(plan->cwd) != 0) give_up(fds.start, true);
-    (void)execvpe(plan->argv[0], plan->argv, environment);
-    give_up(fds.start, false);
+    if (plan->cwd != NULL && chdir(plan->cwd) != 0) give_up(start_fd, true);
+    (void)execvpe(plan->argv[0], plan->argv, child->environment);
+    give_up(start_fd, false);
+}
+
+/* Not fork(2). That copies the maps of all our threads' stacks, and the table of descriptors: with 1 024 slots 2 048 of
+ * these are of the one file of locks, and each copy that is closed walks the list of all locks there are in it. So the
+ * child has our memory and our descriptors until it has taken those it needs; only this thread waits for it meanwhile. */
+static pid_t spawn(const struct pawl_process_plan *plan, char **environment)
+{
+    enum { STACK_BYTES = 128 * 1024 }; /* for a path of PATH_MAX and some thousand arguments */
+    _Alignas(64) char stack[STACK_BYTES];
+    struct child child = {.plan = plan, .environment = environment, .parent = getpid()};
+    return clone(become_command, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &child);
 }
 
 static void close_fd(int *fd)
@@ -232,18 +288,14 @@ enum pawl_code pawl_process_start(struct pawl_process *process,
     int out[2] = {-1, -1};
     int err_pipe[2] = {-1, -1};
     int start[2] = {-1, -1}; /* the child's end is closed as it becomes the command */
-    pid_t parent = getpid();
     pid_t pid = -1;
     int in = open(process->task_path, O_RDONLY | O_CLOEXEC);
     bool has_pipes = in >= 0 && pipe2(out, O_CLOEXEC) == 0 && pipe2(err_pipe, O_CLOEXEC) == 0 &&
                      pipe2(start, O_CLOEXEC) == 0;
-    if (has_pipes) pid = fork();
-    if (pid == 0) {
-        struct child_fds fds = {
-            .in = in, .out = out[1], .err = err_pipe[1], .lock = lock_fd, .start = start[1]};
-        become_command(plan, process->environment, fds, parent);
-    }
+    const int fds[] = {in, out[1], err_pipe[1], start[1], lock_fd}; /* PAWL_LOW_IN and so on */
+    if (has_pipes && lend(plan->low, fds)) pid = spawn(plan, process->environment);
     int failure = errno;
+    (void)lend(plan->low, NULL); /* cannot fail */
     close_fd(&in);
     close_fd(&out[1]);
     close_fd(&err_pipe[1]);

@@ -11,6 +11,7 @@
 #include "pawl.h"
 #include "worker/ending.h"
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 enum {
@@ -21,6 +22,14 @@ enum {
     PAWL_PROCESS_ARGUMENT_BYTES_MAX = 128 * 1024 - 1,
 };
 
+/* Descriptors with low numbers, through which a child gets its own: it is given no other of ours, see spawn(). */
+enum { PAWL_LOW_IN, PAWL_LOW_OUT, PAWL_LOW_ERR, PAWL_LOW_START, PAWL_LOW_LOCK, PAWL_LOW_NONE, PAWL_LOW_COUNT };
+struct pawl_low_fds {
+    int fds[PAWL_LOW_COUNT]; /* owned; -1 = not open */
+};
+enum pawl_code pawl_low_fds_open(struct pawl_low_fds *low, struct pawl_error *err) PAWL_MUST_USE;
+void pawl_low_fds_close(struct pawl_low_fds *low); /* takes half-open ones */
+
 /* What all runs have in common; borrowed while a process lives. */
 struct pawl_process_plan {
     char *const *argv;        /* NULL-terminated */
@@ -28,6 +37,8 @@ struct pawl_process_plan {
     const char *cwd;          /* NULL = the worker's own */
     const char *folder;       /* for the files of tasks; private to this worker */
     struct pawl_str store;    /* PAWL_DB */
+    const struct pawl_low_fds *low;
+    struct rlimit files; /* of descriptors, as the worker found it; zero = it is as it was */
 };
 
 enum pawl_start {

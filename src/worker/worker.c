@@ -56,6 +56,10 @@ enum {
     CLEAR_LOOK_MS_MAX = 250,
     /* Between two drawings of the lines on a terminal. */
     BOARD_MS = 200,
+    /* Descriptors: of a slot whose command runs, while another is being started, and of the rest. A client of its
+     * socket has one more, for an instant. */
+    SLOT_FDS = 6,
+    OTHER_FDS = 64,
 };
 
 enum phase { FREE, BEGINNING, WORKING, CLEARING, REPORTING };
@@ -122,6 +126,8 @@ struct worker {
     int timer_fd;
     int child_fd; /* tells of SIGCHLD */
     struct pawl_folder folder;
+    struct pawl_low_fds low;
+    struct rlimit files; /* as pawl_process_plan has it */
     struct pool *pools;
     size_t pool_count;
     struct slot *slots;
@@ -826,6 +832,8 @@ static enum pawl_code plan_pools(struct worker *worker, struct pawl_error *err)
             .cwd = options->cwd,
             .folder = worker->folder.path,
             .store = options->store,
+            .low = &worker->low,
+            .files = worker->files,
         };
         slots += pool->options->slots;
         code = pawl_process_check(&pool->plan, err);
@@ -835,23 +843,41 @@ static enum pawl_code plan_pools(struct worker *worker, struct pawl_error *err)
 
 static enum pawl_code take_memory(struct worker *worker, struct pawl_error *err)
 {
-    enum { OTHER_FDS = 4, SLOT_FDS = 3 }; /* of wait_for_news */
+    enum { OTHER_WAITS = 4, SLOT_WAITS = 3 }; /* of wait_for_news */
     size_t count = (size_t)worker->slot_count;
     worker->pools = calloc(worker->pool_count, sizeof *worker->pools);
     worker->slots = calloc(count, sizeof *worker->slots);
     worker->commands = calloc(count, sizeof *worker->commands);
-    worker->poll_fds = calloc(OTHER_FDS + SLOT_FDS * count, sizeof *worker->poll_fds);
+    worker->poll_fds = calloc(OTHER_WAITS + SLOT_WAITS * count, sizeof *worker->poll_fds);
     bool is_whole = worker->pools != NULL && worker->slots != NULL && worker->commands != NULL &&
                     worker->poll_fds != NULL;
     if (is_whole) return PAWL_OK;
     return pawl_error_set(err, PAWL_NO_MEMORY, "no memory for %zu slots", count);
 }
 
+/* As many descriptors as the slots need: as far as it is ours to say, and told before anything is begun if it is not. */
+static enum pawl_code provide_fds(struct worker *worker, struct pawl_error *err)
+{
+    struct rlimit limit;
+    rlim_t needed = OTHER_FDS + SLOT_FDS * (rlim_t)worker->slot_count;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return PAWL_OK;
+    struct rlimit raised = {.rlim_cur = needed, .rlim_max = limit.rlim_max};
+    if (limit.rlim_max >= needed && setrlimit(RLIMIT_NOFILE, &raised) == 0) {
+        worker->files = limit; /* what the commands get */
+        return PAWL_OK;
+    }
+    return pawl_error_set(err, PAWL_LIMIT,
+                          "slots: %" PRId32 " need %ju descriptors, and there may be %ju (ulimit -Hn, LimitNOFILE=)",
+                          worker->slot_count, (uintmax_t)needed, (uintmax_t)limit.rlim_max);
+}
+
 static enum pawl_code open_worker(struct worker *worker, struct pawl_error *err)
 {
     fill_standard_fds();
     pawl_leftover_adopt();
-    enum pawl_code code = take_memory(worker, err);
+    enum pawl_code code = pawl_low_fds_open(&worker->low, err);
+    if (code == PAWL_OK) code = provide_fds(worker, err);
+    if (code == PAWL_OK) code = take_memory(worker, err);
     if (code == PAWL_OK) code = plan_pools(worker, err);
     if (code == PAWL_OK) code = pawl_folder_open(&worker->folder, err);
     if (code == PAWL_OK) code = open_fds(worker, err);
@@ -884,6 +910,7 @@ static void close_worker(struct worker *worker)
     if (worker->heard_fd >= 0) (void)close(worker->heard_fd);
     if (worker->timer_fd >= 0) (void)close(worker->timer_fd);
     if (worker->child_fd >= 0) (void)close(worker->child_fd);
+    pawl_low_fds_close(&worker->low);
     pawl_folder_close(&worker->folder);
 }
 

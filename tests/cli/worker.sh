@@ -319,6 +319,22 @@ slots()
 }
 test_that "--slots runs so many at a time" slots
 
+many_slots()
+{
+    local i
+    for ((i = 0; i < 20; i++)); do echo '{}'; done | "$PAWL_BIN" task add --jsonl >/dev/null
+    ran="pawl worker run --slots 200, with 256 descriptors" status=0
+    (ulimit -n 256; exec "$PAWL_BIN" worker run --slots 200 --until-empty -- true) >"$folder/out" 2>"$folder/err" || status=$?
+    refuses 6 LIMIT 'slots: 200 need 1264 descriptors, and there may be 256 \(ulimit -Hn, LimitNOFILE=\)'
+    equals 20 "$("$PAWL_BIN" task list -o name --status QUEUED | wc -l)"
+    (ulimit -Sn 256; exec "$PAWL_BIN" worker run --slots 200 --until-empty -- sh -c 'ulimit -Sn' 2>/dev/null)
+    for i in $("$PAWL_BIN" task list -o name --status COMPLETED); do
+        run task result "$i"; prints 256
+    done
+    equals 20 "$("$PAWL_BIN" task list -o name --status COMPLETED | wc -l)"
+}
+test_that "a worker takes the descriptors its slots need, or says which limit forbids it; its commands have the old limit" many_slots
+
 released_dependents()
 {
     add --id a; add --id b --depends-on a; add --id c --depends-on b
