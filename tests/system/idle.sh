@@ -46,9 +46,10 @@ started_within() # MS: from the event that says queued to the one that says star
         { match($0, /"at_ms":[0-9]+/); at = substr($0, RSTART + 8, RLENGTH - 8) }
         /"type":"task_queued"/ { queued = at }
         /"type":"task_started"/ { print at - queued }' | sort -n)
-    gap=$(sed -n 5p <<<"$gaps")
     worst=$(tail -n 1 <<<"$gaps")
-    echo "    ten tasks, from queued to started: median $gap ms, worst $worst ms"
+    gap=$(sed -n 5p <<<"$gaps")
+    [ -z "${PAWL_IDLE_ALL:-}" ] || gap=$worst
+    echo "    ten tasks, from queued to started, in ms: $(xargs <<<"$gaps"); the slowest $worst"
     [ "$gap" -le "$1" ]
 }
 
@@ -57,5 +58,6 @@ if command -v strace >/dev/null; then
 else
     skips "an idle worker reads nothing of the database between events" "there is no strace here"
 fi
+# Beside other tests the machine has other things to do now and then; alone (tools/prove) all ten are judged.
 holds "added work is started within 20 ms, at the median of ten" started_within 20
 finish
