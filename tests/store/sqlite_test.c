@@ -1139,6 +1139,7 @@ static const struct {
     {"PAYLOADS_REMOVE", "SEARCH payload"},
     {"READ_READY_HEADS", "SEARCH q "},
     {"READ_WALK", "SEARCH task"},
+    {"READ_WORKFLOWS_NEWEST", "SEARCH w "},
     {"READ_EVENTS", "SEARCH event"},
     {"READ_EVENTS_FLOOR", "SEARCH event"},
     {"READ_EVENTS_OPEN",
