@@ -59,6 +59,8 @@ enum {
     /* How long a caller waits for the continuations it caused, and for the turn. */
     PAWL_CONTINUING_MS_MAX = 5000,
     PAWL_TURN_WAIT_MS_MAX = 5000,
+    /* Who has less patience waits for the turn so long all the same: to give up is to lose the place in the line. */
+    PAWL_TURN_WAIT_MS_MIN = 1000,
 
     /* The count of a redrive that ended elsewhere waits so long for its caller, who normally is there within
      * milliseconds. The next redrive clears away what nobody came for. */

@@ -605,11 +605,12 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, st
                             .own_skip = company->own_skip,
                             .with_parked = company->with_parked};
     int64_t left_ms = patience_ms(pawl, list);
+    int64_t turn_ms = left_ms < PAWL_TURN_WAIT_MS_MIN ? PAWL_TURN_WAIT_MS_MIN : left_ms;
     pawl_arena_reset(pawl->arena);
     sort_halves(&t, list);
     enum pawl_code code = pawl->turn == NULL
                               ? PAWL_OK
-                              : pawl_turn_take(pawl->turn, pawl_earlier(left_ms, PAWL_TURN_WAIT_MS_MAX), err);
+                              : pawl_turn_take(pawl->turn, pawl_earlier(turn_ms, PAWL_TURN_WAIT_MS_MAX), err);
     pawl_store_patience(pawl->store, left_ms);
     if (code == PAWL_OK) {
         hear_others(pawl);
