@@ -11,7 +11,8 @@
  *             by its id, is missing: PAWL_NOT_FOUND.
  *   err       may be NULL; else it receives the code and a sentence for a person.
  *   text      struct pawl_str: UTF-8, pointer and length, not NUL-terminated; borrowed for the call.
- *             NULL with length 0 means "not given".
+ *             NULL with length 0 means "not given"; with another length it is PAWL_INVALID. Any other pointer
+ *             that is needed and NULL, as of a list with a count, is PAWL_MISUSE.
  *   keep      what a call returns lives in this arena until it is reset or closed.
  *   options   plain structs in which zero means the default. They start with their size, set by their
  *             ..._INIT macro, and only grow at the end: a library that is newer than the header takes what is

@@ -18,10 +18,18 @@ static const struct pawl_str none = {0};
 
 /* ---- Fields ---- */
 
+/* A length without bytes is a slip of the caller's; whoever went on with it would read nowhere. */
+static enum pawl_code check_there(const char *field, struct pawl_str text, struct pawl_error *err)
+{
+    if (text.len == 0 || text.ptr != NULL) return PAWL_OK;
+    return pawl_error_set(err, PAWL_INVALID, "%s: has a length and no bytes", field);
+}
+
 static enum pawl_code check_size(const char *field, struct pawl_str text, size_t bytes_max,
                                  struct pawl_error *err)
 {
-    if (text.len <= bytes_max) return PAWL_OK;
+    enum pawl_code code = check_there(field, text, err);
+    if (code != PAWL_OK || text.len <= bytes_max) return code;
     return pawl_error_set(err, PAWL_TOO_LARGE, "%s: %zu bytes; at most %zu", field, text.len, bytes_max);
 }
 
@@ -42,6 +50,8 @@ enum pawl_code pawl_check_name(const char *field, struct pawl_str name, size_t b
                                struct pawl_error *err)
 {
     if (name.len == 0) return pawl_error_set(err, PAWL_INVALID, "%s: is empty", field);
+    enum pawl_code code = check_there(field, name, err);
+    if (code != PAWL_OK) return code;
     if (name.len > bytes_max) {
         return pawl_error_set(err, PAWL_INVALID, "%s: %zu bytes; at most %zu", field, name.len,
                               bytes_max);
@@ -95,6 +105,8 @@ static bool is_attempt_id(struct pawl_str id)
 
 static enum pawl_code check_new_id(struct pawl_str id, struct pawl_error *err)
 {
+    enum pawl_code code = check_there("id", id, err);
+    if (code != PAWL_OK) return code;
     if (id.len > PAWL_TASK_ID_BYTES_MAX) {
         return pawl_error_set(err, PAWL_INVALID, "id: %zu bytes; at most %d", id.len,
                               PAWL_TASK_ID_BYTES_MAX);
@@ -224,6 +236,7 @@ static enum pawl_code check_fields(const struct pawl_task_new *ask, struct pawl_
                               PAWL_TITLE_POINTS_MAX);
     }
     if (code == PAWL_OK) code = check_json("input", ask->input, PAWL_PAYLOAD_BYTES_MAX, scratch, err);
+    if (code == PAWL_OK) code = check_there("correlation_id", ask->correlation_id, err);
     if (code == PAWL_OK && ask->correlation_id.len > 0) {
         member->correlation_id = ask->correlation_id;
         if (!pawl_correlation_id_is(ask->correlation_id)) {
@@ -288,7 +301,8 @@ static enum pawl_code check_dependencies(const struct pawl_task_new *ask, size_t
     pawl_map_init(&seen, scratch);
     for (size_t i = 0; i < ask->depends_on_count; i++) {
         struct pawl_str name = ask->depends_on[i];
-        enum pawl_code code = find_member(name, count, ids, &members[i], err);
+        enum pawl_code code = check_there("depends_on", name, err);
+        if (code == PAWL_OK) code = find_member(name, count, ids, &members[i], err);
         if (code != PAWL_OK) return code;
         if (members[i] == (int32_t)self || (ask->id.len > 0 && pawl_str_equal(ask->id, name))) {
             return pawl_error_set(err, PAWL_INVALID, "depends_on: a task cannot wait for itself");
@@ -421,7 +435,7 @@ enum pawl_code pawl_check_create(const struct pawl_task_new *asks, size_t count,
     enum pawl_code code = PAWL_OK;
     for (size_t i = 0; members != NULL && i < count && code == PAWL_OK; i++) {
         bytes += body_bytes(&asks[i]);
-        if (asks[i].id.len == 0) continue;
+        if (asks[i].id.len == 0 || asks[i].id.ptr == NULL) continue; /* check_fields says so */
         void **slot = pawl_map_put(&ids, 0, 0, asks[i].id);
         if (slot == NULL) break;
         if (*slot != NULL) {
@@ -510,7 +524,8 @@ enum pawl_code pawl_check_claim(const struct pawl_claim *ask, struct pawl_error 
 static enum pawl_code check_fence(const struct pawl_fence *fence, struct pawl_error *err)
 {
     if (fence->task_id.len == 0) return pawl_error_set(err, PAWL_INVALID, "fence: task_id is empty");
-    enum pawl_code code = pawl_check_name("fence: owner", fence->owner, PAWL_WORKER_ID_BYTES_MAX, err);
+    enum pawl_code code = check_there("fence: task_id", fence->task_id, err);
+    if (code == PAWL_OK) code = pawl_check_name("fence: owner", fence->owner, PAWL_WORKER_ID_BYTES_MAX, err);
     if (code == PAWL_OK) code = pawl_check_range("fence: epoch", fence->epoch, 1, INT64_MAX, err);
     return code;
 }
@@ -792,8 +807,8 @@ static enum pawl_code check_own(const struct pawl_command *command, struct pawl_
 enum pawl_code pawl_check_command(const struct pawl_command *command, struct pawl_arena *scratch,
                                   struct pawl_error *err)
 {
-    enum pawl_code code = PAWL_OK;
-    if (command->has_fence) {
+    enum pawl_code code = check_there("task_id", command->task_id, err);
+    if (code == PAWL_OK && command->has_fence) {
         code = check_fence(&command->fence, err);
         if (code == PAWL_OK && !pawl_str_equal(command->fence.task_id, command->task_id)) {
             code = pawl_error_set(err, PAWL_INVALID, "fence: it is for another task");

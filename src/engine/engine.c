@@ -718,6 +718,20 @@ static enum pawl_code check_options(const struct pawl_options *options, struct p
     if (memchr(options->store.ptr, '\0', options->store.len) != NULL) {
         return pawl_error_set(err, PAWL_INVALID, "store: holds a NUL");
     }
+    if (options->correlation_id.len > 0 && options->correlation_id.ptr == NULL) {
+        return pawl_error_set(err, PAWL_INVALID, "correlation_id: has a length and no bytes");
+    }
+    if (options->listener_count > 0 && options->listeners == NULL) {
+        return pawl_error_set(err, PAWL_MISUSE, "listeners: is NULL");
+    }
+    for (size_t i = 0; i < options->listener_count; i++) {
+        if (options->listeners[i].heard != NULL) continue;
+        return pawl_error_set(err, PAWL_MISUSE, "listeners[%zu]: heard is NULL", i);
+    }
+    const struct pawl_env *env = options->env;
+    if (env != NULL && (env->wall_ms == NULL || env->boot_ms == NULL || env->random == NULL)) {
+        return pawl_error_set(err, PAWL_MISUSE, "env: wall_ms, boot_ms and random are needed");
+    }
     enum pawl_code code = check_keep("retain_ms", options->retain_ms, err);
     if (code == PAWL_OK) code = check_keep("events_keep_ms", options->events_keep_ms, err);
     if (code == PAWL_OK) code = check_keep("consumer_keep_ms", options->consumer_keep_ms, err);

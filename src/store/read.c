@@ -212,6 +212,9 @@ enum pawl_code pawl_reader_find(struct pawl_reader *reader, struct pawl_str id, 
 {
     struct pawl_value named = pawl_text(id);
     int64_t found = 0;
+    if (id.len > 0 && id.ptr == NULL) {
+        return pawl_error_set(err, PAWL_INVALID, "task_id: has a length and no bytes");
+    }
     enum pawl_code code =
         pawl_reader_ask(reader, PAWL_SQL_READ_TASK_KEY, &named, 1, on_key, &found, err);
     if (code != PAWL_OK) return code;

@@ -314,6 +314,71 @@ TEST_SQLITE(
                   pawl_task_cancel(lab->pawl, added[1].id, false, &change.known, &lab->err));
 }
 
+TEST_SQLITE("a length without bytes is INVALID, a list without members and a world without clocks MISUSE, by their names")
+{
+#define REFUSES_AS(code, field, call)                                             \
+    do {                                                                          \
+        CHECK_REFUSED((code), (call));                                            \
+        if (strncmp(lab->err.text, field, strlen(field)) != 0) FAIL("%s", lab->err.text); \
+    } while (0)
+#define REFUSES(field, call) REFUSES_AS(PAWL_INVALID, field, call)
+    const struct pawl_str nothing = {NULL, 5};
+    const struct pawl_listener deaf = {0};
+    const struct pawl_env no_world = {0};
+    struct pawl *pawl = NULL;
+    struct pawl_options options = lab_options(lab);
+    options.listener_count = 1;
+    REFUSES_AS(PAWL_MISUSE, "listeners: ", pawl_open(&pawl, &options, &lab->err));
+    options.listeners = &deaf;
+    REFUSES_AS(PAWL_MISUSE, "listeners[0]: ", pawl_open(&pawl, &options, &lab->err));
+    options = lab_options(lab);
+    options.env = &no_world;
+    REFUSES_AS(PAWL_MISUSE, "env: ", pawl_open(&pawl, &options, &lab->err));
+    options = lab_options(lab);
+    options.correlation_id = nothing;
+    REFUSES("correlation_id: ", pawl_open(&pawl, &options, &lab->err));
+    CHECK(pawl == NULL);
+
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW(.priority = 20));
+    struct pawl_fence fence = lab_start(lab, id, "w");
+    struct pawl_added added;
+    struct pawl_task task;
+    struct pawl_claimed claimed;
+    struct pawl_renewal renewal;
+    REFUSES("id: ", pawl_task_add(lab->pawl, NEW(.id = nothing), lab->keep, &added, &lab->err));
+    REFUSES("queue: ", pawl_task_add(lab->pawl, NEW(.queue = nothing), lab->keep, &added, &lab->err));
+    REFUSES("key: ", pawl_task_add(lab->pawl, NEW(.key = nothing), lab->keep, &added, &lab->err));
+    REFUSES("input: ", pawl_task_add(lab->pawl, NEW(.input = nothing), lab->keep, &added, &lab->err));
+    REFUSES("goal: ", pawl_task_add(lab->pawl, NEW(.goal = nothing), lab->keep, &added, &lab->err));
+    REFUSES("title: ", pawl_task_add(lab->pawl, NEW(.title = nothing), lab->keep, &added, &lab->err));
+    REFUSES("metadata: ", pawl_task_add(lab->pawl, NEW(.metadata = nothing), lab->keep, &added, &lab->err));
+    REFUSES("correlation_id: ", pawl_task_add(lab->pawl, NEW(.correlation_id = nothing), lab->keep, &added, &lab->err));
+    REFUSES("actor: ", pawl_task_add(lab->pawl, NEW(.actor = nothing), lab->keep, &added, &lab->err));
+    REFUSES_AS(PAWL_MISUSE, "depends_on: ",
+               pawl_task_add(lab->pawl, NEW(.depends_on_count = 1), lab->keep, &added, &lab->err));
+    REFUSES("depends_on: ", pawl_task_add(lab->pawl, NEW(.depends_on = &nothing, .depends_on_count = 1), lab->keep,
+                                          &added, &lab->err));
+    REFUSES("worker_id: ", pawl_task_claim(lab->pawl, CLAIM(.worker_id = nothing), lab->keep, &claimed, &lab->err));
+    REFUSES("queue", pawl_task_claim(lab->pawl, CLAIM(.worker_id = PAWL_STR("w"), .queues = &nothing, .queue_count = 1),
+                                     lab->keep, &claimed, &lab->err));
+    REFUSES("request_id: ", pawl_task_claim(lab->pawl, CLAIM(.worker_id = PAWL_STR("w"), .request_id = nothing),
+                                            lab->keep, &claimed, &lab->err));
+    REFUSES("task_id: ", pawl_task_get(lab->pawl, nothing, false, lab->keep, &task, &lab->err));
+    REFUSES("task_id: ", pawl_task_cancel(lab->pawl, nothing, false, NULL, &lab->err));
+    REFUSES("result: ", pawl_task_complete(lab->pawl, id, nothing, CHANGE(.fence = &fence), &lab->err));
+    REFUSES("error: ", pawl_task_fail(lab->pawl, id, FAILURE(.error = nothing), CHANGE(.fence = &fence), &lab->err));
+    REFUSES("reason: ", pawl_task_cancel(lab->pawl, id, false, CHANGE(.reason = nothing), &lab->err));
+    REFUSES("line: ", pawl_task_log(lab->pawl, id, nothing, CHANGE(.fence = &fence), &lab->err));
+    fence.owner = nothing;
+    REFUSES("fence: owner", pawl_lease_renew(lab->pawl, &fence, 1, 0, &renewal, &lab->err));
+    fence.task_id = nothing;
+    REFUSES("fence: task_id", pawl_lease_renew(lab->pawl, &fence, 1, 0, &renewal, &lab->err));
+    CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, id).state);
+#undef REFUSES
+#undef REFUSES_AS
+}
+
 TEST_SQLITE("pointers that are needed and not given are MISUSE")
 {
     lab_open(lab);
