@@ -202,6 +202,8 @@ enum {
     /* One read transaction of fsck is to last so long at most. Pages grow and shrink by it. */
     PAWL_FSCK_PAGE_MS_MAX = 100,
     PAWL_FSCK_PAGE_ROWS_MAX = 1024,
+    /* A store whose clock is further ahead of the machine's is told of: no leap second, no time zone is as long. */
+    PAWL_FSCK_AHEAD_MS = 24 * 3600 * 1000,
 
     /* Expressions of workflows. People write a few dozen bytes; what is longer has had a payload spliced
      * into it. Filters and expressions in each other are run by functions that call each other as deep. */

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/instant.h"
 #include "base/str.h"
 #include "core/limits.h"
 #include "store/handle.h"
@@ -96,11 +97,18 @@ enum pawl_code pawl_fsck_arena_code(const struct pawl_fsck_pass *f, struct pawl_
 
 static enum pawl_code on_head(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
-    enum { KEYS_FROM = 3, KEYS_TO = 14 };
+    enum { KEYS_FROM = 3, KEYS_TO = 14, COLUMN_NOW, COLUMN_WALL_OFFSET, COLUMN_GENERATION };
     struct pawl_fsck_head *is = self;
     (void)err;
-    *is = (struct pawl_fsck_head){true, pawl_db_int64(row, 0), pawl_db_int64(row, 1),
-                                  pawl_db_int64(row, 2), 0};
+    *is = (struct pawl_fsck_head){
+        .is_found = true,
+        .position = pawl_db_int64(row, 0),
+        .next_key = pawl_db_int64(row, 1),
+        .newest_position = pawl_db_int64(row, 2),
+        .now_ms = pawl_db_int64(row, COLUMN_NOW),
+        .wall_offset_ms = pawl_db_int64(row, COLUMN_WALL_OFFSET),
+        .generation = pawl_db_int64(row, COLUMN_GENERATION),
+    };
     for (int32_t column = KEYS_FROM; column <= KEYS_TO; column++) {
         int64_t key = pawl_db_int64(row, column);
         if (key > is->largest_key) is->largest_key = key;
@@ -120,8 +128,49 @@ enum pawl_code pawl_fsck_read_head(struct pawl_db *db, struct pawl_fsck_head *ou
     return code;
 }
 
+/* What no step goes by; the same bounds. */
+static bool judge_range(struct pawl_fsck_pass *f, const struct pawl_fsck_head *is)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+        int64_t min;
+        int64_t max;
+    } numbers[] = {
+        {"position", is->position, 0, PAWL_NUMBER_MAX / 2},
+        {"next_key", is->next_key, 1, PAWL_ROW_KEY_MAX},
+        {"now_ms", is->now_ms, 0, PAWL_INSTANT_MS_MAX},
+        {"wall_offset_ms", is->wall_offset_ms, -PAWL_INSTANT_MS_MAX, PAWL_INSTANT_MS_MAX},
+        {"generation", is->generation, 0, PAWL_NUMBER_MAX / 2},
+    };
+    bool is_right = true;
+    for (size_t i = 0; i < PAWL_COUNT_OF(numbers); i++) {
+        if (numbers[i].value >= numbers[i].min && numbers[i].value <= numbers[i].max) continue;
+        is_right = false;
+        (void)pawl_fsck_note(f, PAWL_CHECK_HEAD, 1, (struct pawl_str){0},
+                             TEXT(f, "head says that %s is %" PRId64 ", which it never is", numbers[i].name,
+                                  numbers[i].value));
+    }
+    return is_right;
+}
+
+/* A day: a clock that is set right now and then is not told of. Of PostgreSQL now is the server's own. */
+static void judge_clock(struct pawl_fsck_pass *f, const struct pawl_fsck_head *is)
+{
+    const struct pawl_env *env = f->ask->options->env;
+    if (f->db->driver->clock != NULL) return;
+    int64_t ahead_ms = is->now_ms - env->wall_ms(env->self);
+    if (ahead_ms < PAWL_FSCK_AHEAD_MS) return;
+    char text[PAWL_DURATION_TEXT_BYTES_MAX + 1];
+    pawl_duration_format(ahead_ms, text);
+    (void)pawl_fsck_note(f, PAWL_CHECK_CLOCK, 1, (struct pawl_str){0},
+                         TEXT(f, "the clock of the store is %s ahead of this machine's", text));
+}
+
 static void judge_head(struct pawl_fsck_pass *f, const struct pawl_fsck_head *is)
 {
+    if (!judge_range(f, is)) return;
+    judge_clock(f, is);
     if (is->position < is->newest_position) {
         (void)pawl_fsck_note(f, PAWL_CHECK_POSITION, 1, (struct pawl_str){0},
                              TEXT(f,
@@ -266,7 +315,14 @@ static enum pawl_code run(struct pawl_fsck_pass *f, struct pawl_error *err)
         {PAWL_SQL_FSCK_QUARANTINE, pawl_fsck_on_quarantined, pawl_fsck_judge_quarantined, true,
          true},
     };
+    bool has_tables = false;
     enum pawl_code code = check_file(f, err);
+    if (code == PAWL_OK) {
+        begin_findings(f);
+        code = pawl_fsck_check_schema(f, &has_tables, err);
+    }
+    if (code == PAWL_OK) code = end_findings(f, err);
+    if (code == PAWL_OK && !has_tables) return PAWL_OK;
     for (size_t i = 0; i < PAWL_COUNT_OF(tables) && code == PAWL_OK; i++) {
         struct pawl_fsck_walk walk = {
             .f = f,

@@ -13,6 +13,16 @@
 #define GONE_OF_TASK "it belongs to nobody and only takes room; look whether a task is missed"
 #define CHECKS(X)                                                                                  \
     X(FILE, "file", NOTHING, "restore the newest backup (`pawl restore`)")                         \
+    X(TABLE, "schema.table", NOTHING, "restore the newest backup (`pawl restore`)")                \
+    X(INDEX, "schema.index", NOTHING,                                                              \
+      "without it some calls are slow, or take twice what is to be once: make it with that "       \
+      "statement in the shell of the database while nobody has the store open, or restore a "      \
+      "backup")                                                                                    \
+    X(HEAD, "head.range", NOTHING,                                                                 \
+      "every change is refused until the newest backup is restored (`pawl restore`)")              \
+    X(CLOCK, "head.now_ms", NOTHING,                                                               \
+      "the store goes on from there: if this machine's clock is wrong, set it; else instants are " \
+      "told too late by that much, and only a backup of before has others")                        \
     X(POSITION, "head.position", HEAD, MENDS)                                                      \
     X(NEXT_KEY, "head.next_key", HEAD, MENDS)                                                      \
     X(UNREADABLE, "task.unreadable", NOTHING,                                                      \
@@ -162,9 +172,15 @@ struct pawl_fsck_head {
     int64_t next_key;
     int64_t newest_position;
     int64_t largest_key;
+    int64_t now_ms;
+    int64_t wall_offset_ms;
+    int64_t generation;
 };
 enum pawl_code pawl_fsck_read_head(struct pawl_db *db, struct pawl_fsck_head *out,
                                    struct pawl_error *err);
+
+/* Notes what is missing of the schema; *has_tables: all tables are there, and can be read. */
+enum pawl_code pawl_fsck_check_schema(struct pawl_fsck_pass *f, bool *has_tables, struct pawl_error *err);
 
 /* FSCK_TASKS: what the row says, then what there is. Nulls are 0, but for rank. */
 struct pawl_fsck_task {

@@ -1436,9 +1436,21 @@ SELECT h.position, h.next_key,
        COALESCE((SELECT key FROM tombstone WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
        COALESCE((SELECT key FROM definition WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
        COALESCE((SELECT key FROM workflow WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
-       COALESCE((SELECT key FROM snapshot WHERE key > 0 ORDER BY key DESC LIMIT 1), 0)
+       COALESCE((SELECT key FROM snapshot WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       h.now_ms, h.wall_offset_ms, h.generation
 FROM head h
 WHERE h.one = 1
+LIMIT 1;
+
+-- name: FSCK_SCHEMA sqlite
+-- The catalogue.
+SELECT 1 FROM sqlite_schema WHERE name = ?1 AND type IN ('table', 'index') LIMIT 1;
+
+-- name: FSCK_SCHEMA postgres
+-- The catalogue, by its index of names.
+SELECT 1::bigint
+FROM pg_class
+WHERE relname = CAST(CAST(?1 AS text) AS name) AND relnamespace = to_regnamespace(current_setting('search_path'))::oid AND relkind IN ('r', 'i')
 LIMIT 1;
 
 -- name: FSCK_TASKS

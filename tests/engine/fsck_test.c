@@ -294,6 +294,14 @@ static const struct damage damages[] = {
     {"UPDATE definition SET generation = 0", "definition", false, NULL, NULL},
     {"UPDATE head SET generation = 0", "definition", false, NULL, NULL},
     {"UPDATE definition SET key = 500000", "head.next_key", true, NULL, NULL},
+    {"UPDATE task SET epoch = 9223372036854775807 WHERE id = 'ready'", "task.unreadable", false, NULL, NULL},
+    {"UPDATE task SET version = 9223372036854775807 WHERE id = 'ready'", "task.unreadable", false, NULL, NULL},
+    {"UPDATE task SET log_bytes = 9223372036854775807 WHERE id = 'ready'", "task.unreadable task.log_bytes", true,
+     "SELECT log_bytes FROM task WHERE id = 'ready'", "0"},
+    {"DROP INDEX task_due", "schema.index", false, NULL, NULL},
+    {"CREATE INDEX task_due ON task (due_at_ms, key) WHERE due_at_ms IS NOT NULL; DROP INDEX event_task",
+     "schema.index", false, NULL, NULL},
+    {"CREATE UNIQUE INDEX event_task ON event (task, sequence)", "", false, NULL, NULL},
 };
 
 /* By name: a number that a SQLite statement leaves the same on both stores. */
@@ -379,6 +387,50 @@ DAMAGE_TEST("fields that a state forbids, and more counts", 10, 20)
 DAMAGE_TEST("what cannot be mended", 20, 32)
 DAMAGE_TEST("what lies beside tasks", 32, 43)
 DAMAGE_TEST("consumers, continuations, quarantine, imports, definitions", 43, 99)
+
+TEST_EACH_STORE("fsck tells of a head that no step goes by, and --repair leaves it as it is and says so")
+{
+    static const char *const heads[] = {
+        "UPDATE head SET position = 9223372036854775807", "UPDATE head SET next_key = 9223372036854775807",
+        "UPDATE head SET generation = 9223372036854775807", "UPDATE head SET wall_offset_ms = 9223372036854775807",
+        "UPDATE head SET now_ms = -1", "UPDATE head SET now_ms = 9223372036854775807"};
+    fill(lab);
+    save_all(lab);
+    for (size_t i = 0; i < COUNT_OF(heads); i++) {
+        (void)lab_sql(lab, heads[i]);
+        check(lab, false);
+        CHECK(strncmp(found(lab), "head.range", 10) == 0);
+        CHECK(!report.repairable[0]);
+        CHECK(strstr(report.texts[0], "restore") != NULL);
+        back_again(lab);
+        check(lab, false);
+        CHECK_TEXT("", found(lab));
+    }
+}
+
+TEST_SQLITE("fsck tells of a clock that is days ahead of the machine's")
+{
+    fill(lab);
+    save_all(lab);
+    (void)lab_sql(lab, "UPDATE head SET now_ms = now_ms + 86000000");
+    check(lab, false);
+    CHECK_TEXT("", found(lab));
+    (void)lab_sql(lab, "UPDATE head SET now_ms = now_ms + 86400000");
+    check(lab, false);
+    CHECK_TEXT("head.now_ms", found(lab));
+    CHECK(strstr(report.texts[0], "ahead of this machine's") != NULL);
+    back_again(lab);
+}
+
+TEST_EACH_STORE("fsck tells of a table that is missing, and looks no further")
+{
+    fill(lab);
+    (void)lab_sql(lab, "DROP TABLE late");
+    check(lab, false);
+    CHECK(strstr(found(lab), "schema.table") != NULL);
+    for (int i = 0; i < report.count; i++) CHECK(strncmp(report.names[i], "schema.", 7) == 0);
+    CHECK(!report.repairable[0]);
+}
 
 TEST_EACH_STORE("who was never told that what it waits for has ended is told by fsck --repair")
 {

@@ -62,6 +62,7 @@ static const char *ids_in(struct lab *lab, struct pawl_str path)
     struct pawl_page page;
     struct pawl *pawl = NULL;
     fsck.store = options.store = path;
+    fsck.env = options.env; /* the clock that the store went by */
     CHECK_OK(pawl_fsck(&fsck, &done, &lab->err), &lab->err);
     CHECK_EQ(0, done.found);
     CHECK_OK(pawl_open(&pawl, &options, &lab->err), &lab->err);

@@ -1102,6 +1102,7 @@ static const struct {
     const char *plan;
 } allowed[] = {
     /* one row, or tables that stay small */
+    {"FSCK_SCHEMA", "SCAN sqlite_schema"},
     {NULL, "SCAN meta"},
     {NULL, "SCAN head"},
     {NULL, "SCAN queue"},
