@@ -15,7 +15,7 @@
 const struct pawl_cli_group pawl_cli_groups[] = {
     {"task", "Tasks: add them, look at them, change them; and what a command says of its own"},
     {"queue", "Queues: pause them, set their defaults, count what waits in them"},
-    {"dead", "Dead letters: tasks whose retries are spent"},
+    {"dead", "Dead letters: tasks that failed for good, or whose retries are spent"},
     {"worker", "Workers: run a command for each task"},
     {"token", "Tokens: who may ask `pawl server`, and for what"},
     {NULL, NULL},
@@ -502,7 +502,7 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "A task that is neither DEAD_LETTER nor FAILED is refused.\n" MANY_NOTES},
 
     {"worker", "run", pawl_cli_worker_run, "[QUEUE…] -- COMMAND…", 0, -1,
-     PAWL_CREATES_STORE | PAWL_HAS_TIMERS | PAWL_HEARS_SIGNALS | PAWL_TAKES_KEEP, "Run a command for each task",
+     PAWL_CREATES_STORE | PAWL_HAS_TIMERS | PAWL_HEARS_SIGNALS | PAWL_TAKES_KEEP, "Run a command for each task (without QUEUE: of `default` alone)",
      worker_run_options,
      "The command gets the task as JSON on standard input and in the file named by PAWL_TASK; "
      "also PAWL_TASK_ID, PAWL_QUEUE, PAWL_ATTEMPT, PAWL_EPOCH, PAWL_WORKER_ID and PAWL_DB, with "

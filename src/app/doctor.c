@@ -109,6 +109,7 @@ static struct pawl_str bytes_text(struct doctor *doctor, int64_t bytes)
 
 static struct pawl_str age_text(struct doctor *doctor, int64_t ms)
 {
+    if (ms < 1000) return PAWL_STR("less than 1s");
     return ms > 2 * DAY_MS ? TEXT("%" PRId64 " days", ms / DAY_MS)
                            : pawl_duration_text(doctor->cli->scratch, ms / 1000 * 1000);
 }
@@ -298,7 +299,7 @@ static void look_at_tasks(struct doctor *doctor, const struct pawl_health *healt
     }
     if (health->dead_letters > 0) {
         find(doctor, LEVEL_WARNING, "dead",
-             TEXT("%.*s out of tries",
+             TEXT("%.*s failed for good, or out of tries",
                   PAWL_STR_ARG(tasks(doctor, health->dead_letters))),
              PAWL_STR("`pawl dead list`, then `pawl dead redrive` or `pawl dead discard`"));
     }

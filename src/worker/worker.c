@@ -42,6 +42,7 @@ enum {
     CLAIM_WAIT_MS = PAWL_WAIT_MS_MAX,
     /* The same while commands run and the worker is to end once nothing is left. */
     CLAIM_WAIT_BRIEF_MS = 100,
+    QUEUES_BYTES_MAX = 256, /* of their names in the line that tells of the start */
     CLAIM_RETRY_MS_MIN = 100,
     CLAIM_RETRY_MS_MAX = 5000,
     /* A machine that cannot start commands now may in a moment, and may for hours not. */
@@ -921,6 +922,28 @@ static void sweep(const struct worker *worker)
     pawl_log_write(worker->options->log, PAWL_LOG_INFO, "worker.swept", PAWL_INT("folders", count));
 }
 
+/* "files,mail" of all pools, as many as there is room for: who starts a worker sees what it takes. */
+static struct pawl_str name_queues(const struct pawl_worker_options *options, char out[QUEUES_BYTES_MAX])
+{
+    static const struct pawl_str unsaid = PAWL_STR_INIT("default");
+    size_t len = 0;
+    for (size_t i = 0; i < options->pool_count; i++) {
+        const struct pawl_worker_pool *pool = &options->pools[i];
+        const struct pawl_str *queues = pool->queue_count == 0 ? &unsaid : pool->queues;
+        size_t count = pool->queue_count == 0 ? 1 : pool->queue_count;
+        for (size_t at = 0; at < count; at++) {
+            if (len + queues[at].len + sizeof ",…" > QUEUES_BYTES_MAX) {
+                memcpy(out + len, "…", sizeof "…" - 1);
+                return (struct pawl_str){out, len + sizeof "…" - 1};
+            }
+            if (len > 0) out[len++] = ',';
+            memcpy(out + len, queues[at].ptr, queues[at].len);
+            len += queues[at].len;
+        }
+    }
+    return (struct pawl_str){out, len};
+}
+
 enum pawl_code pawl_worker_run(const struct pawl_worker_options *options, struct pawl_error *err)
 {
     struct worker worker = {
@@ -937,8 +960,10 @@ enum pawl_code pawl_worker_run(const struct pawl_worker_options *options, struct
     pawl_assert(worker.pool_count == 1 || !options->is_once);
     enum pawl_code code = open_worker(&worker, err);
     if (code == PAWL_OK) {
+        char queues[QUEUES_BYTES_MAX];
         pawl_log_write(options->log, PAWL_LOG_INFO, "worker.started",
                        PAWL_TEXT("worker", options->worker_id),
+                       PAWL_TEXT("queues", name_queues(options, queues)),
                        PAWL_INT("slots", worker.slot_count));
         sweep(&worker);
         work(&worker);

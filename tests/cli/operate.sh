@@ -100,7 +100,7 @@ unwell()
     add --id c --queue shut
     run queue pause shut; exits 0
     run doctor; exits 1
-    finding dead warning '1 task out of tries'
+    finding dead warning '1 task failed for good, or out of tries'
     finding blocked warning '1 task blocked by one that ended badly'
     finding queue warning 'queue shut is paused with 1 task ready'
     shows '"advice":"pawl queue resume shut"'

@@ -691,7 +691,7 @@ quiet()
     add --id r
     work -- true
     local time='^time=[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}Z level=info event='
-    says "${time}worker.started " "${time}worker.task_ended task=r .*outcome=complete" "${time}worker.ended"
+    says "${time}worker.started .*queues=default slots=" "${time}worker.task_ended task=r .*outcome=complete" "${time}worker.ended"
     ! grep -v '^time=' "$folder/err"
 }
 test_that "a worker says what it does as logfmt with the time, and with --quiet only what went wrong" quiet

@@ -148,7 +148,8 @@ uninstalls()
     DESTDIR=$tmp/root cmake --install "$build" >"$tmp/log" || { cat "$tmp/log"; return 1; }
     manifest=$build/install_manifest.txt
     : >"$tmp/root/$(dirname "$(head -n 1 "$manifest")")/theirs"
-    [ "$(find "$tmp/root" -type f -o -type l | wc -l)" -gt 15 ] && tools/uninstall "$build" "$tmp/root" || return 1
+    [ "$(find "$tmp/root" -type f -o -type l | wc -l)" -gt 15 ] && tools/uninstall "$build" "$tmp/root" >"$tmp/said" && grep -q "^[0-9]* files taken away" "$tmp/said" || return 1
+    ! tools/uninstall "$build" "$tmp/root" 2>"$tmp/said" && grep -q "nothing of the last install" "$tmp/said" || return 1
     find "$tmp/root" -type f -o -type l >"$tmp/left"
     [ "$(wc -l <"$tmp/left")" -eq 1 ] && grep -q '/theirs$' "$tmp/left" &&
         [ -z "$(find "$tmp/root" -type d -name pawl)" ]
