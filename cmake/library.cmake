@@ -42,12 +42,8 @@ if(PROJECT_IS_TOP_LEVEL)
             NAMELINK_COMPONENT development
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
     install(FILES include/pawl.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
-    # What pawl.h names, and what these name in turn.
-    install(FILES docs/store.md docs/leases.md docs/keeping.md docs/worker-socket.md docs/words.md
-        docs/workflows.md docs/definitions.md docs/expressions.md
-        DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT development)
-    install(FILES docs/decisions/005-retention.md
-        DESTINATION "${CMAKE_INSTALL_DOCDIR}/decisions" COMPONENT development)
+    # What pawl.h names, and what these name in turn: all of them.
+    install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT development FILES_MATCHING PATTERN "*.md")
     install(FILES man/pawl.3 DESTINATION "${CMAKE_INSTALL_MANDIR}/man3" COMPONENT development)
 
     set(package "${CMAKE_INSTALL_LIBDIR}/cmake/pawl")
