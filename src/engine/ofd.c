@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-static int ask(int fd, int how, struct flock *range)
+PAWL_MAY_BE_ENDED static int ask(int fd, int how, struct flock *range)
 {
     int got;
     do {
@@ -12,13 +12,13 @@ static int ask(int fd, int how, struct flock *range)
     return got == 0 ? 0 : errno;
 }
 
-int pawl_ofd_lock(int fd, off_t from, off_t len, bool waits)
+PAWL_MAY_BE_ENDED int pawl_ofd_lock(int fd, off_t from, off_t len, bool waits)
 {
     struct flock range = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = len};
     return ask(fd, waits ? F_OFD_SETLKW : F_OFD_SETLK, &range);
 }
 
-void pawl_ofd_unlock(int fd, off_t from, off_t len)
+PAWL_MAY_BE_ENDED void pawl_ofd_unlock(int fd, off_t from, off_t len)
 {
     struct flock range = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = from, .l_len = len};
     (void)ask(fd, F_OFD_SETLK, &range); /* cannot be refused */

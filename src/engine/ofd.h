@@ -6,6 +6,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* A thread that is ended within one of these leaves its frames behind and ends on their stack, where the address
+ * sanitizer would still guard them: so it does not watch them. */
+#define PAWL_MAY_BE_ENDED __attribute__((no_sanitize_address))
+
 /* Takes the lock of a range for this open file; len 0 = to the end. Returns 0 or an errno: EAGAIN or EACCES if
  * somebody holds it and `waits` is false. Waiting may be interrupted by ending the thread. */
 int pawl_ofd_lock(int fd, off_t from, off_t len, bool waits);

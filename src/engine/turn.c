@@ -53,7 +53,7 @@ struct pawl_turn {
 };
 
 /* The turnstile: 0, then 1, give back 0. Returns 0 or an errno. */
-static int pass_turnstile(int fd, bool waits)
+PAWL_MAY_BE_ENDED static int pass_turnstile(int fd, bool waits)
 {
     int fault = pawl_ofd_lock(fd, QUEUE_BYTE, 1, waits);
     if (fault != 0) return fault;
@@ -62,14 +62,14 @@ static int pass_turnstile(int fd, bool waits)
     return fault;
 }
 
-static void unlock(void *lock)
+PAWL_MAY_BE_ENDED static void unlock(void *lock)
 {
     (void)pthread_mutex_unlock(lock);
 }
 
 /* Waits on the engine's behalf: the kernel's queue is the only fair one, and it knows no time-out. Blocking
  * in fcntl is a cancellation point; nothing is held there that would be lost. */
-static void *wait_for_turns(void *argument)
+PAWL_MAY_BE_ENDED static void *wait_for_turns(void *argument)
 {
     struct pawl_turn *turn = argument;
     for (;;) {

@@ -180,7 +180,8 @@ changes_are_silent()
     work -- sh -c 'pawl task queue other; pawl task pause other; pawl task resume other; pawl task cancel other; echo out; pawl task get other -o name'
     run task result a -r; prints "$(printf 'out\nother')"
     add --id b
-    work -- sh -c 'pawl task complete b >said; pawl task cancel other -o name >asked'
+    # Its own task last: then its worker may stop it.
+    work -- sh -c 'pawl task cancel other -o name >asked; pawl task complete b >said'
     equals '' "$(cat said)"; equals other "$(cat asked)"
     add --id c
     work -- sh -c 'pawl task fail c --final >said'
