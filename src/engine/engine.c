@@ -465,6 +465,7 @@ static void *engine_thread(void *argument)
             break;
         }
         if (sleeps) {
+            pawl_engine_wake_answered(pawl); /* a store that is gone has answered those who waited */
             bool rang = sleep_until(pawl, wake_at(pawl));
             (void)pthread_mutex_lock(&pawl->lock);
             pawl->is_sleeping = false;
