@@ -1,5 +1,7 @@
 /* Calls that wait: a claim for a task, a consumer for an event; what wakes them, and how soon. */
 #include "base/arena.h"
+#include "engine/engine.h"
+#include "store/handle.h"
 #include "stores.h"
 
 #include <poll.h>
@@ -7,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define W PAWL_STR("w")
 
@@ -202,6 +205,31 @@ TEST_EACH_STORE(
         CHECK_EQ(PAWL_TASK_RUNNING, lab_get(lab, added[i].id).state);
     }
     for (int i = 0; i < MANY; i++) pawl_arena_close(waiting[i].keep);
+}
+
+static enum pawl_code remove_at_commit(void *self, int32_t point, struct pawl_error *err)
+{
+    (void)err;
+    if (point == PAWL_SQL_COMMIT) (void)unlink(self);
+    return PAWL_OK;
+}
+
+TEST_SQLITE("claims that wait end with IO when the store is removed within a commit of their own handle")
+{
+#if defined(__SANITIZE_THREAD__)
+    SKIP("the hook is set beside a thread that reads it, which the thread sanitizer rightly tells");
+#endif
+    struct waiting waiting[2];
+    lab_open_real(lab);
+    for (int i = 0; i < 2; i++) begin_waiting(&waiting[i], lab->pawl, NULL);
+    pawl_store_db(lab->pawl->store)->hook = (struct pawl_db_hook){remove_at_commit, lab->target};
+    (void)lab_add(lab, NEW(.queue = PAWL_STR("another")));
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(0, pthread_join(waiting[i].thread, NULL));
+        CHECK_CODE(PAWL_IO, waiting[i].code);
+        CHECK(waiting[i].took_ms < BOUND_MS);
+        pawl_arena_close(waiting[i].keep);
+    }
 }
 
 TEST_EACH_STORE(
