@@ -1075,6 +1075,7 @@ struct pawl_health {
     int64_t quarantined;    /* rows that could not be read */
     int64_t late_results;   /* kept beside their tasks */
     int64_t continuations;  /* what large decisions have left to do */
+    int64_t workflows_running; /* up to PAWL_HEALTH_FINISHED_MAX, paused ones among them */
     int64_t finished;       /* up to PAWL_HEALTH_FINISHED_MAX */
     int64_t oldest_finished_at_ms;
     const struct pawl_consumer *consumers; /* by name, in keep */
@@ -1099,6 +1100,43 @@ struct pawl_tally { /* of events */
  * event. */
 PAWL_API enum pawl_code pawl_events_tally(struct pawl *pawl, int64_t after_position, struct pawl_arena *keep,
                                           struct pawl_tally *out, struct pawl_error *err) PAWL_MUST_USE;
+
+/* ---- Counters ---------------------------------------------------------------------------------------- */
+
+enum { PAWL_SPREAD_BUCKETS = 13 };
+/* The bounds of all buckets but the last, which has none. */
+#define PAWL_SPREAD_BOUNDS {1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 60000}
+
+struct pawl_spread {
+    int64_t count;
+    int64_t sum;
+    int64_t buckets[PAWL_SPREAD_BUCKETS]; /* how many were of at most the bound: each counts those before it, the last is count */
+};
+
+struct pawl_counted {
+    struct pawl_str name;
+    int64_t count;
+};
+
+/* What this handle has done since it was opened; other processes have counts of their own. */
+struct pawl_counters {
+    int64_t failed_steps;   /* rolled back, or their outcome not known; their commands were tried again or answered so */
+    int64_t renewals;       /* leases prolonged */
+    int64_t late_results;   /* outcomes of who had lost his lease, kept beside their tasks */
+    int64_t workflows_started;
+    const struct pawl_counted *workflows_ended; /* by state; all of them, in keep */
+    size_t workflows_ended_count;
+    const struct pawl_counted *events;          /* by type, as in struct pawl_event; all of them, in keep */
+    size_t event_count;
+    struct pawl_spread step_commands; /* committed steps, by how many commands they did at once */
+    struct pawl_spread step_ms;       /* how long they took, without the wait for their turn */
+    struct pawl_spread commit_ms;     /* of it, the commit: on SQLite the sync of the log */
+    struct pawl_spread late_ms;       /* how long after its instant was dealt with what had come due */
+};
+
+/* Never waits. Counters that belong together may be one step apart. */
+PAWL_API enum pawl_code pawl_counters(struct pawl *pawl, struct pawl_arena *keep, struct pawl_counters *out,
+                                      struct pawl_error *err) PAWL_MUST_USE;
 
 /* ---- Room -------------------------------------------------------------------------------------------- */
 

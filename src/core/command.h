@@ -237,6 +237,7 @@ struct pawl_command {
     enum pawl_code code; /* the answer */
     struct pawl_error err;
     int64_t made;         /* CHECKPOINT: its key */
+    int64_t late_ms;      /* DUE: how long its instant had passed; -1 = it had not, after all */
     int64_t taken;        /* CLAIM: tasks it has taken off its queues; not those it had before */
     bool continuing;      /* answered before all that it caused was through */
     bool is_anothers;     /* CONTINUE: it was caused elsewhere, and somebody there may wait for its count */

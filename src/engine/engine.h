@@ -13,6 +13,7 @@
 #include "core/command.h"
 #include "core/limits.h"
 #include "engine/careful.h"
+#include "engine/counters.h"
 #include "engine/env.h"
 #include "engine/parked.h"
 #include "engine/proof.h"
@@ -153,6 +154,8 @@ struct pawl {
     struct pawl_listening *listening; /* NULL without listeners */
     void (*on_completed)(void *self, struct pawl_str title, struct pawl_str result_start);
     void *on_completed_self;
+
+    struct pawl_counting counting; /* read from any thread */
 
     /* readers */
     pthread_mutex_t read_lock;

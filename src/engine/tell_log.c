@@ -53,6 +53,11 @@ void pawl_engine_log(const struct pawl_log *log, const struct pawl_append *event
     }
 }
 
+static enum pawl_log_level level_of_end(int64_t state)
+{
+    return state == PAWL_WORKFLOW_FAILED || state == PAWL_WORKFLOW_TIMED_OUT ? PAWL_LOG_WARN : PAWL_LOG_DEBUG;
+}
+
 void pawl_engine_log_notices(const struct pawl_log *log, const struct pawl_append *notices)
 {
     for (size_t i = 0; i < notices->count; i++) {
@@ -65,6 +70,16 @@ void pawl_engine_log_notices(const struct pawl_log *log, const struct pawl_appen
         case PAWL_NOTICE_RETAINED:
             pawl_log_write(log, PAWL_LOG_INFO, "retention.slice", PAWL_INT("removed", notice->first),
                            PAWL_INT("ended", notice->second));
+            break;
+        case PAWL_NOTICE_WORKFLOW_STARTED:
+            pawl_log_write(log, PAWL_LOG_DEBUG, "workflow.started", PAWL_TEXT("workflow", notice->text),
+                           PAWL_TEXT("name", notice->name));
+            break;
+        case PAWL_NOTICE_WORKFLOW_ENDED:
+            pawl_log_write(
+                log, level_of_end(notice->first), "workflow.ended", PAWL_TEXT("workflow", notice->text),
+                PAWL_TEXT("name", notice->name),
+                PAWL_TEXT("state", pawl_str_of(pawl_workflow_state_name((enum pawl_workflow_state)notice->first))));
             break;
         }
     }

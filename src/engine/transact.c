@@ -320,6 +320,21 @@ static void take_parked(struct pawl_transaction *t)
     t->claims = claims;
 }
 
+static enum pawl_code save(struct pawl_transaction *t, struct pawl_error *err)
+{
+    t->late_results += t->step.set.appends[PAWL_APPEND_LATE].count;
+    return pawl_store_save(t->pawl->store, &t->step.set, err);
+}
+
+static enum pawl_code commit(struct pawl_transaction *t, struct pawl_error *err)
+{
+    const struct pawl_env *env = t->pawl->env;
+    int64_t began_boot_ms = env->boot_ms(env->self);
+    enum pawl_code code = pawl_store_commit(t->pawl->store, &t->step.set, &t->head, err);
+    t->commit_ms = env->boot_ms(env->self) - began_boot_ms;
+    return code;
+}
+
 static enum pawl_code run_transaction(struct pawl_transaction *t, bool is_last_chance,
                                       struct pawl_error *err)
 {
@@ -328,13 +343,13 @@ static enum pawl_code run_transaction(struct pawl_transaction *t, bool is_last_c
     if (code != PAWL_OK) return code;
     code = schedule(t, err);
     if (code == PAWL_OK) code = run_half(t, &t->work, is_last_chance, err);
-    if (code == PAWL_OK) code = pawl_store_save(pawl->store, &t->step.set, err);
+    if (code == PAWL_OK) code = save(t, err);
     if (code == PAWL_OK && t->with_parked) take_parked(t);
     if (code == PAWL_OK && t->claims.count > 0) {
         t->step.ready_limit = wanted_by(&t->claims);
         t->step.claim_bytes_left = PAWL_STEP_CLAIM_BYTES_MAX;
         code = run_half(t, &t->claims, is_last_chance, err);
-        if (code == PAWL_OK) code = pawl_store_save(pawl->store, &t->step.set, err);
+        if (code == PAWL_OK) code = save(t, err);
     }
     bool has_ears = pawl->listening != NULL || pawl->log.write != NULL;
     if (code == PAWL_OK && has_ears) code = name_queues(t, err);
@@ -342,7 +357,7 @@ static enum pawl_code run_transaction(struct pawl_transaction *t, bool is_last_c
     t->head.next_key = t->step.next_key;
     t->head.generation = t->step.generation;
     t->head.acknowledges = acknowledges(t);
-    if (code == PAWL_OK) code = pawl_store_commit(pawl->store, &t->step.set, &t->head, err);
+    if (code == PAWL_OK) code = commit(t, err);
     if (code != PAWL_OK && code != PAWL_UNKNOWN_OUTCOME) pawl_store_rollback(pawl->store);
     return code;
 }
@@ -473,6 +488,7 @@ static bool needs_look(const struct pawl_transaction *t)
 static void finish(struct pawl_transaction *t)
 {
     struct pawl *pawl = t->pawl;
+    pawl_counting_step(&pawl->counting, t);
     pawl_own_settle(t);
     if (needs_look(t)) {
         look_ahead(pawl);
@@ -505,12 +521,11 @@ static void finish(struct pawl_transaction *t)
 }
 
 /* Somebody has waited for it, and the next step with him. The turn is not counted: that was another's step. */
-static void log_if_slow(const struct pawl_transaction *t, int64_t began_boot_ms)
+static void log_if_slow(const struct pawl_transaction *t)
 {
     const struct pawl *pawl = t->pawl;
-    int64_t took_ms = pawl->env->boot_ms(pawl->env->self) - began_boot_ms;
-    if (took_ms < PAWL_STEP_SLOW_MS) return;
-    pawl_log_write(&pawl->log, PAWL_LOG_WARN, "step.slow", PAWL_INT("took_ms", took_ms),
+    if (t->took_ms < PAWL_STEP_SLOW_MS) return;
+    pawl_log_write(&pawl->log, PAWL_LOG_WARN, "step.slow", PAWL_INT("took_ms", t->took_ms),
                    PAWL_INT("commands", (int64_t)t->done.count),
                    PAWL_INT("own", (int64_t)t->continued.count),
                    PAWL_INT("events", (int64_t)t->step.set.appends[PAWL_APPEND_EVENT].count));
@@ -616,7 +631,8 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, st
         hear_others(pawl);
         code = run_transaction(&t, is_last_chance, err);
         if (code == PAWL_OK) pawl_store_checkpoint(pawl->store);
-        log_if_slow(&t, t.began_boot_ms);
+        t.took_ms = pawl->env->boot_ms(pawl->env->self) - t.began_boot_ms;
+        log_if_slow(&t);
         if (pawl->turn != NULL) {
             if (t.head.has_changed || code == PAWL_UNKNOWN_OUTCOME) {
                 pawl_turn_ring(pawl->turn, t.step.knocks);
@@ -632,6 +648,7 @@ static enum pawl_code try_once(struct pawl *pawl, struct pawl_requests *list, st
     if (code == PAWL_OK) {
         finish(&t);
     } else {
+        atomic_fetch_add_explicit(&pawl->counting.failed_steps, 1, memory_order_relaxed);
         *list = take_back(&t, code);
         pawl_parked_rouse_all(pawl->parked); /* what was ready for whoever is not among them any more */
         /* what it has armed may be committed all the same; what others had armed was not read */

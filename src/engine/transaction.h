@@ -30,6 +30,9 @@ struct pawl_transaction {
     bool with_parked;
     bool had_company;      /* own work or parked claims did come along */
     int64_t began_boot_ms; /* before the step's now was read */
+    int64_t took_ms;       /* from then on, without the wait for the turn */
+    int64_t commit_ms;     /* of it, the commit */
+    size_t late_results;   /* kept by this step */
 };
 
 /* What of the engine's own work comes along: what was found out about lost work, continuations this handle has caused,

@@ -52,6 +52,7 @@ enum {
     PAWL_NET_AHEAD_BYTES_MAX = PAWL_NET_READ_BYTES, /* sent before the answer to what came before */
     PAWL_NET_TURNED_AWAY_MAX = 64, /* beyond the limit, told so; others are just closed */
     PAWL_NET_BACKLOG = 1024,
+    PAWL_NET_METRIC_QUEUES_MAX = 1000, /* told apart in a page of metrics: Prometheus keeps a series of each */
     PAWL_NET_LOOKS_MAX = 32, /* of readiness and metrics, waiting for the store */
 
     /* Threads that read pages and single tasks, each with a connection to the store. A page is a

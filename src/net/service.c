@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/str.h"
 #include "net/exchange.h"
+#include "net/figures.h"
 #include "net/metrics.h"
 
 #include <pthread.h>
@@ -135,46 +136,14 @@ static void ready(struct pawl_exchange *exchange, void *self)
     pawl_exchange_answer_error(exchange, &err, NULL);
 }
 
-static void print_health(const struct pawl_health *found, struct pawl_metrics_page *page)
-{
-    const struct {
-        const char *name;
-        const char *help;
-        int64_t value;
-    } rows[] = {
-        {"pawl_tasks_running", "Tasks that are leased.", found->running},
-        {"pawl_tasks_overdue", "Rows whose instant has passed.", found->overdue},
-        {"pawl_tasks_recovery_pending", "Tasks whose outcome is not known.",
-         found->recovery_pending},
-        {"pawl_tasks_dead_letters", "Dead letters.", found->dead_letters},
-        {"pawl_tasks_paused", "Paused tasks.", found->paused},
-        {"pawl_tasks_blocked", "Tasks that wait for what can no longer complete by itself.",
-         found->blocked},
-        {"pawl_tasks_finished", "Finished tasks that are kept.", found->finished},
-        {"pawl_rows_quarantined", "Rows that could not be read.", found->quarantined},
-        {"pawl_continuations", "What large decisions have left to do.", found->continuations},
-        {"pawl_store_bytes", "Size of the store.", found->file_bytes},
-        {"pawl_store_free_bytes", "Room in it that holds nothing.", found->free_bytes},
-        {"pawl_store_log_bytes", "Size of the write-ahead log.", found->log_bytes},
-    };
-    for (size_t i = 0; i < PAWL_COUNT_OF(rows); i++) {
-        pawl_metrics_help(page, rows[i].name, "gauge", rows[i].help);
-        pawl_metrics_line(page, rows[i].name, "", rows[i].value);
-    }
-}
-
 static void look_metrics(struct pawl_service *service, struct pawl_exchange *exchange)
 {
     struct pawl_metrics_page page = {.keep = exchange->arena};
-    struct pawl_health found = {0};
-    struct pawl_error err = {0};
-    enum pawl_code code = pawl_health(service->pawl, exchange->arena, &found, &err);
     pawl_metrics_print(pawl_server_metrics(service->server), pawl_server_router(service->server),
                        &page);
-    pawl_metrics_help(&page, "pawl_store_up", "gauge", "Whether the store could be looked at.");
-    pawl_metrics_line(&page, "pawl_store_up", "", code == PAWL_OK);
-    if (code == PAWL_OK) print_health(&found, &page);
+    pawl_figures_print(service->pawl, &page);
     if (page.has_failed) {
+        struct pawl_error err = {0};
         (void)pawl_error_set(&err, PAWL_NO_MEMORY, "no room for the page");
         pawl_exchange_answer_error(exchange, &err, NULL);
         return;

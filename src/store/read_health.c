@@ -16,7 +16,7 @@ struct health {
     size_t room;
 };
 
-enum { COLUMNS_SUMMARY = 14 };
+enum { COLUMNS_SUMMARY = 15 };
 
 /* HEALTH: in the order of its columns. */
 static enum pawl_code on_health(void *self, const struct pawl_db_row *row, struct pawl_error *err)
@@ -32,6 +32,7 @@ static enum pawl_code on_health(void *self, const struct pawl_db_row *row, struc
         &out->finished,         &out->oldest_finished_at_ms,
         &out->quarantined,      &out->continuations,
         &out->running,          &out->late_results,
+        &out->workflows_running,
     };
     for (int32_t i = 0; i < COLUMNS_SUMMARY; i++) *fields[i] = pawl_db_int64(row, i);
     return PAWL_OK;

@@ -1347,8 +1347,8 @@ LIMIT ?2;
 
 -- name: HEALTH
 -- head and meta by their keys; task_due, its first entries; task_aside, each state from its start; task_blocked;
--- task_finished; late, from the start of its keys; quarantine and continuation, which are small. ?1 = what was due before it is late; counts go up
--- to ?2, that of the finished up to ?3.
+-- task_finished; workflow_running; late, from the start of its keys; quarantine and continuation, which are small. ?1 = what was due before it is late; counts go up
+-- to ?2, those of the finished and of workflows up to ?3.
 SELECT head.position, meta.schema_version,
        (SELECT COUNT(*)
         FROM (SELECT 1 AS one FROM task WHERE due_at_ms < ?1 LIMIT ?2) AS overdue),
@@ -1369,7 +1369,8 @@ SELECT head.position, meta.schema_version,
        (SELECT COUNT(*)
         FROM (SELECT state FROM task WHERE due_at_ms > 0 ORDER BY due_at_ms, key LIMIT ?2) AS waiting
         WHERE state = 2),
-       (SELECT COUNT(*) FROM (SELECT 1 AS one FROM late WHERE key > 0 LIMIT ?2) AS too_late)
+       (SELECT COUNT(*) FROM (SELECT 1 AS one FROM late WHERE key > 0 LIMIT ?2) AS too_late),
+       (SELECT COUNT(*) FROM (SELECT 1 AS one FROM workflow WHERE state < 2 AND name > '' LIMIT ?3) AS workflows)
 FROM head, meta
 WHERE head.one = 1 AND meta.one = 1
 LIMIT 1;

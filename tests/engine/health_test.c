@@ -103,6 +103,69 @@ TEST_EACH_STORE("counts end at their bound")
     CHECK_EQ(PAWL_HEALTH_COUNT_MAX, health(lab).blocked);
 }
 
+static int64_t counted(const struct pawl_counted *all, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (pawl_str_equal(all[i].name, pawl_str_of(name))) return all[i].count;
+    }
+    return -1;
+}
+
+static struct pawl_counters counters(struct lab *lab)
+{
+    struct pawl_counters out = {0};
+    CHECK_OK(pawl_counters(lab->pawl, lab->keep, &out, &lab->err), &lab->err);
+    return out;
+}
+
+TEST_EACH_STORE("counters tell what the handle has done since it was opened")
+{
+    lab_open(lab);
+    struct pawl_counters none = counters(lab);
+    CHECK_EQ(0, none.step_commands.count);
+    struct pawl_str id = lab_add(lab, NEW());
+    struct pawl_fence fence = lab_start(lab, id, "w");
+    struct pawl_renewal renewal = {0};
+    CHECK_OK(pawl_lease_renew(lab->pawl, &fence, 1, 0, &renewal, &lab->err), &lab->err);
+    struct pawl_fence stale = fence;
+    stale.owner = PAWL_STR("another");
+    struct pawl_change change = PAWL_CHANGE_INIT;
+    change.fence = &stale;
+    CHECK_OK(pawl_lease_renew(lab->pawl, &stale, 1, 0, &renewal, &lab->err), &lab->err);
+    CHECK_EQ(PAWL_LEASE_LOST, renewal.code);
+    CHECK_EQ(PAWL_LEASE_LOST, pawl_task_complete(lab->pawl, id, PAWL_STR("1"), &change, &lab->err));
+    change.fence = &fence;
+    CHECK_OK(pawl_task_complete(lab->pawl, id, PAWL_STR("2"), &change, &lab->err), &lab->err);
+
+    struct pawl_counters done = counters(lab);
+    CHECK_EQ(1, counted(done.events, done.event_count, "task_created"));
+    CHECK_EQ(1, counted(done.events, done.event_count, "task_started"));
+    CHECK_EQ(1, counted(done.events, done.event_count, "task_completed"));
+    CHECK_EQ(0, counted(done.events, done.event_count, "task_failed"));
+    CHECK_EQ(0, counted(done.workflows_ended, done.workflows_ended_count, "FAILED"));
+    CHECK_EQ(-1, counted(done.workflows_ended, done.workflows_ended_count, "RUNNING"));
+    CHECK_EQ(1, done.renewals);
+    CHECK_EQ(1, done.late_results);
+    CHECK_EQ(0, done.failed_steps);
+    CHECK_EQ(6, done.step_commands.sum);
+    CHECK_EQ(6, done.step_commands.count);
+    CHECK_EQ(6, done.step_commands.buckets[0]);
+    CHECK_EQ(6, done.commit_ms.count);
+}
+
+TEST_SQLITE("a counter tells how late what came due was dealt with")
+{
+    lab_open(lab);
+    (void)lab_add(lab, NEW(.delay_ms = 1000));
+    atomic_fetch_add(&lab->world.boot_ms, 1030);
+    lab_settle(lab, lab->pawl);
+    struct pawl_spread late = counters(lab).late_ms;
+    CHECK_EQ(1, late.count);
+    CHECK_EQ(30, late.sum);
+    CHECK_EQ(0, late.buckets[4]);
+    CHECK_EQ(1, late.buckets[5]);
+}
+
 TEST_EACH_STORE("a tally counts what has happened after a position, by kind")
 {
     lab_open(lab);

@@ -1121,6 +1121,7 @@ static const struct {
     {"READ_QUEUES_WAITING", "SCAN waiting"},
     {"READ_QUEUES_WAITING", "USE TEMP B-TREE FOR GROUP BY"},
     {"HEALTH", "SCAN overdue"},
+    {"HEALTH", "SCAN workflows"},
     {"HEALTH", "SCAN too_late"},
     {"HEALTH", "SCAN recovering"},
     {"HEALTH", "SCAN dead"},

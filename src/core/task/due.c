@@ -78,6 +78,7 @@ enum pawl_code pawl_rule_due(struct pawl_step *step, struct pawl_command *comman
     enum pawl_code code = pawl_task_find_key(step, command, command->number, &entry);
     if (code != PAWL_OK) return code;
     const struct pawl_task_row *task = entry->row;
+    command->late_ms = is_over(task->due_at_ms, step->now_ms) ? step->now_ms - task->due_at_ms : -1;
     if (task->workflow != 0) return is_over(task->due_at_ms, step->now_ms) ? pawl_record_due(step, command, entry) : PAWL_OK;
     while (is_over(task->due_at_ms, step->now_ms) && !step->set.is_short && !step->set.is_full) {
         switch (task->state) {
@@ -248,8 +249,8 @@ bool pawl_consumer_drop(struct pawl_step *step, const struct pawl_consumer_row *
     if (entry == NULL || !entry->is_loaded || entry->row == NULL) return false;
     struct pawl_notice *notice = pawl_step_take(step, sizeof *notice);
     if (notice == NULL) return false;
-    *notice = (struct pawl_notice){PAWL_NOTICE_CONSUMER_DROPPED, slowest->name,
-                                   step->head_position - slowest->cursor, away_ms};
+    *notice = (struct pawl_notice){PAWL_NOTICE_CONSUMER_DROPPED, .text = slowest->name,
+                                   .first = step->head_position - slowest->cursor, .second = away_ms};
     pawl_set_put(&step->set, PAWL_LOOK_CONSUMER, 0, slowest->name, 0, NULL);
     pawl_set_append(&step->set, PAWL_APPEND_NOTICE, notice);
     return true;

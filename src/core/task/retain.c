@@ -225,7 +225,7 @@ static void notice(struct pawl_step *step, const struct pawl_retained *done)
 {
     struct pawl_notice *notice = pawl_step_take(step, sizeof *notice);
     if (notice == NULL) return;
-    *notice = (struct pawl_notice){PAWL_NOTICE_RETAINED, none, done->removed, done->ended};
+    *notice = (struct pawl_notice){PAWL_NOTICE_RETAINED, .first = done->removed, .second = done->ended};
     pawl_set_append(&step->set, PAWL_APPEND_NOTICE, notice);
 }
 

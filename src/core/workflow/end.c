@@ -172,6 +172,11 @@ void pawl_workflow_end(struct pawl_decision *d, const struct pawl_workflow_end *
     struct pawl_str reason = how->reason;
     if (reason.len == 0 && how->state == PAWL_WORKFLOW_FAILED) reason = joined_reasons(d);
     if (is_stopped(d)) return;
+    struct pawl_notice *notice = pawl_step_take(d->step, sizeof *notice);
+    if (notice == NULL) return;
+    *notice = (struct pawl_notice){
+        PAWL_NOTICE_WORKFLOW_ENDED, .text = w->id, .name = w->name, .first = (int64_t)how->state};
+    pawl_set_append(&d->step->set, PAWL_APPEND_NOTICE, notice);
     w->state = how->state;
     w->finished_at_ms = d->step->now_ms;
     w->failed = how->failed;

@@ -96,6 +96,7 @@ static struct pawl_workflow_row *make(struct pawl_step *step,
 {
     int64_t snapshot = pawl_snapshot_need(step, definition);
     struct pawl_workflow_row *w = pawl_step_take(step, sizeof *w);
+    struct pawl_notice *notice = pawl_step_take(step, sizeof *notice);
     if (step->set.is_short || step->set.is_full) return NULL;
     int64_t key = pawl_step_key(step);
     *w = (struct pawl_workflow_row){
@@ -118,6 +119,8 @@ static struct pawl_workflow_row *make(struct pawl_step *step,
     pawl_set_put(&step->set, PAWL_LOOK_WORKFLOW, key, none, 0, w);
     pawl_set_know_key(&step->set, PAWL_LOOK_WORKFLOW_ID, w->id, key);
     put_payloads(step, w, definition, ask);
+    *notice = (struct pawl_notice){PAWL_NOTICE_WORKFLOW_STARTED, .text = w->id, .name = w->name};
+    pawl_set_append(&step->set, PAWL_APPEND_NOTICE, notice);
     return w;
 }
 

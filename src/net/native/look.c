@@ -302,6 +302,7 @@ static enum pawl_code put_health(struct pawl_reading *reading, struct pawl_reade
     pawl_json_put_member_int64(w, "quarantined", health.quarantined);
     pawl_json_put_member_int64(w, "late_results", health.late_results);
     pawl_json_put_member_int64(w, "continuations", health.continuations);
+    pawl_json_put_member_int64(w, "workflows_running", health.workflows_running);
     pawl_json_put_member_int64(w, "finished", health.finished);
     pawl_show_instant(w, "oldest_finished_at_ms", health.oldest_finished_at_ms);
     put_consumers(w, &health);
