@@ -26,18 +26,20 @@ if(PROJECT_IS_TOP_LEVEL)
         install(DIRECTORY "${share}/" DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}" COMPONENT program)
     endif()
 
-    # Workers as services. systemd looks below /usr and /usr/local; elsewhere the files lie still.
+    # Workers and the server as services. systemd looks below /usr and /usr/local; elsewhere the files lie still.
     set(units "${PROJECT_SOURCE_DIR}/packaging/systemd")
-    configure_file("${units}/pawl-worker@.service.in" pawl-worker@.service.in COPYONLY)
-    install(CODE "
-        file(READ \"${PROJECT_BINARY_DIR}/pawl-worker@.service.in\" text)
-        string(REPLACE @bindir@ \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}\" text \"\${text}\")
-        file(WRITE \"${PROJECT_BINARY_DIR}/pawl-worker@.service\" \"\${text}\")
-        " COMPONENT program)
-    install(FILES "${PROJECT_BINARY_DIR}/pawl-worker@.service"
-        DESTINATION lib/systemd/system COMPONENT program)
+    foreach(unit pawl-worker@ pawl-server)
+        configure_file("${units}/${unit}.service.in" ${unit}.service.in COPYONLY)
+        install(CODE "
+            file(READ \"${PROJECT_BINARY_DIR}/${unit}.service.in\" text)
+            string(REPLACE @bindir@ \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}\" text \"\${text}\")
+            file(WRITE \"${PROJECT_BINARY_DIR}/${unit}.service\" \"\${text}\")
+            " COMPONENT program)
+        install(FILES "${PROJECT_BINARY_DIR}/${unit}.service"
+            DESTINATION lib/systemd/system COMPONENT program)
+    endforeach()
     install(FILES "${units}/sysusers.conf" DESTINATION lib/sysusers.d RENAME pawl.conf
         COMPONENT program)
-    install(FILES "${units}/mail.conf" DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples"
+    install(FILES "${units}/mail.conf" "${units}/server.conf" DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples"
         COMPONENT program)
 endif()

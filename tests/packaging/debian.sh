@@ -4,6 +4,7 @@
 
 build=${PAWL_BUILD:-build/dev}
 unit=lib/systemd/system/pawl-worker@.service
+server_unit=lib/systemd/system/pawl-server.service
 
 # Twice, in other surroundings: the packages are the same.
 builds()
@@ -128,19 +129,38 @@ unit_runs()
     wait $worker && [ $status -eq 0 ] && grep -q 'worker=mail@host' "$tmp/log" || { cat "$tmp/log"; return 1; }
 }
 
-unit_reads() # what systemd says of it, its program named as it lies here
+# The command line of the server's unit, as its example says it, with a free port.
+server_runs()
 {
-    sed "s|=/usr/bin/pawl |=$tmp/root/usr/bin/pawl |" "$tmp/root/usr/$unit" >"$tmp/pawl-worker@.service"
-    systemd-analyze verify --man=no "$tmp/pawl-worker@.service" >"$tmp/log" 2>&1
-    status=$?
-    cat "$tmp/log"
-    [ $status -eq 0 ] && [ ! -s "$tmp/log" ]
+    line=$(sed -n 's/^ExecStart=\/usr\/bin\/pawl //p' "$tmp/root/usr/$server_unit")
+    OPTIONS=$(sed -n 's/^#OPTIONS=//p' packaging/systemd/server.conf | sed 's/--tls-[a-z]* [^ ]*//g; s/[0-9.]*:8443/127.0.0.1:0/')
+    [ -n "$OPTIONS" ] && grep -q '^#PAWL_DB=' packaging/systemd/server.conf || return 1
+    # shellcheck disable=SC2086 # words; the file is our own
+    set -- $(eval "echo $line")
+    PAWL_DB=$tmp/served.db "$tmp/root/usr/bin/pawl" "$@" >"$tmp/log" 2>&1 &
+    server=$!
+    until grep -q '^listening on' "$tmp/log" || ! kill -0 $server 2>/dev/null; do :; done
+    kill -TERM $server
+    wait $server && grep -q '^listening on' "$tmp/log" || { cat "$tmp/log"; return 1; }
+}
+
+unit_reads() # what systemd says of them, their program named as it lies here
+{
+    for one in "$unit" "$server_unit"; do
+        sed "s|=/usr/bin/pawl |=$tmp/root/usr/bin/pawl |" "$tmp/root/usr/$one" >"$tmp/${one##*/}"
+        systemd-analyze verify --man=no "$tmp/${one##*/}" >"$tmp/log" 2>&1
+        status=$?
+        cat "$tmp/log"
+        [ $status -eq 0 ] && [ ! -s "$tmp/log" ] || return 1
+    done
 }
 
 unit_is_hard()
 {
-    systemd-analyze security --no-pager --offline=yes --threshold=15 "$tmp/root/usr/$unit" >"$tmp/log" 2>&1 ||
-        { cat "$tmp/log"; return 1; }
+    for one in "$unit" "$server_unit"; do
+        systemd-analyze security --no-pager --offline=yes --threshold=15 "$tmp/root/usr/$one" >"$tmp/log" 2>&1 ||
+            { cat "$tmp/log"; return 1; }
+    done
 }
 
 unit_that_is_soft()
@@ -171,13 +191,14 @@ if command -v systemd-sysusers >/dev/null; then holds "$sentence" makes_user; el
 sentence="lintian finds no error and gives no warning"
 if command -v lintian >/dev/null; then holds "$sentence" lintian_is_content; else skips "$sentence" "there is no lintian"; fi
 holds "the unit's command line, made of the example, is a worker" unit_runs
+holds "the command line of the server's unit, made of the example, serves" server_runs
 if command -v systemd-analyze >/dev/null; then
-    holds "systemd reads the unit without a complaint" unit_reads
-    holds "systemd rates the unit's exposure at 1.5 or lower" unit_is_hard
+    holds "systemd reads the units without a complaint" unit_reads
+    holds "systemd rates the exposure of each at 1.5 or lower" unit_is_hard
     bites "a unit without its bounds is found" unit_that_is_soft
 else
-    skips "systemd reads the unit without a complaint" "there is no systemd-analyze"
-    skips "systemd rates the unit's exposure at 1.5 or lower" "there is no systemd-analyze"
+    skips "systemd reads the units without a complaint" "there is no systemd-analyze"
+    skips "systemd rates the exposure of each at 1.5 or lower" "there is no systemd-analyze"
 fi
 holds "purged, nothing of the packages is left" removes
 

@@ -24,10 +24,12 @@ has_all()
     for file in bin/pawl include/pawl.h share/man/man1/pawl.1 share/man/man1/pawl-worker.1 share/man/man3/pawl.3 \
         share/bash-completion/completions/pawl share/zsh/site-functions/_pawl \
         share/fish/vendor_completions.d/pawl.fish lib/systemd/system/pawl-worker@.service \
+        lib/systemd/system/pawl-server.service share/doc/pawl/examples/server.conf \
         lib/sysusers.d/pawl.conf; do
         [ -s "$prefix/$file" ] || { echo "there is no $file"; return 1; }
     done
     grep -q "^ExecStart=$prefix/bin/pawl worker run " "$prefix/lib/systemd/system/pawl-worker@.service" &&
+        grep -q "^ExecStart=$prefix/bin/pawl server " "$prefix/lib/systemd/system/pawl-server.service" &&
         [ "$("$prefix/bin/pawl" version | head -n 1)" = "pawl $version" ] &&
         [ "$(readlink "$libdir/libpawl.so")" = "libpawl.so.$major" ] &&
         readelf -d "$libdir/libpawl.so" | grep -qF "[libpawl.so.$major]"
