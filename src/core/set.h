@@ -50,8 +50,8 @@ enum pawl_look {
     PAWL_LOOK_RECORD_LATEST, /* number = run, text = reference   int64_t, the task key; loads the record too */
     PAWL_LOOK_SNAPSHOT,      /* number = key         struct pawl_snapshot_row */
     PAWL_LOOK_SNAPSHOT_HASH, /* text = hash          int64_t, the key; loads the snapshot too */
-    PAWL_LOOK_RECORDS_MADE,  /* number = run         struct pawl_append: int64_t task keys of the records that
-                                this step has made; known only */
+    PAWL_LOOK_RECORDS_TOUCHED, /* number = run       struct pawl_append: int64_t task keys of the records that
+                                this step has made or ended, some twice; known only */
     PAWL_LOOK_PARSED,        /* number of a PAYLOAD  struct pawl_parsed, what it is as JSON; known only */
 
     /* lists: entry->row is struct pawl_rows, never NULL once loaded; at most limit rows */

@@ -582,7 +582,7 @@ static struct question question_of(const struct pawl_entry *entry)
         return (struct question){PAWL_SQL_SNAPSHOT_BY_HASH, on_snapshot, false, {text}, 1};
     case PAWL_LOOK_RECORDS:
         return (struct question){PAWL_SQL_RECORDS, on_record, true, {number, limit}, 2};
-    case PAWL_LOOK_RECORDS_MADE:
+    case PAWL_LOOK_RECORDS_TOUCHED:
     case PAWL_LOOK_PARSED:
         break; /* never asked for */
     case PAWL_LOOK_FINISHED:

@@ -489,7 +489,7 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
     case PAWL_LOOK_WORKFLOW_KEYED:
     case PAWL_LOOK_RECORD_LATEST:
     case PAWL_LOOK_SNAPSHOT_HASH:
-    case PAWL_LOOK_RECORDS_MADE:
+    case PAWL_LOOK_RECORDS_TOUCHED:
     case PAWL_LOOK_PARSED:
     case PAWL_LOOK_RECORDS_OPEN:
     case PAWL_LOOK_RECORDS_UNDECIDED:

@@ -202,7 +202,7 @@ static void *answer_of(struct desk *desk, const struct pawl_entry *entry)
     case PAWL_LOOK_WORKFLOW_KEYED:
     case PAWL_LOOK_RECORD:
     case PAWL_LOOK_RECORD_LATEST:
-    case PAWL_LOOK_RECORDS_MADE:
+    case PAWL_LOOK_RECORDS_TOUCHED:
     case PAWL_LOOK_SNAPSHOT:
     case PAWL_LOOK_SNAPSHOT_HASH:
     case PAWL_LOOK_PARSED:

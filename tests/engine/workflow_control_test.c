@@ -14,6 +14,10 @@
 #define T2 "{'name':'t2','taskReferenceName':'t2','retryCount':0}"
 #define T3 "{'name':'t3','taskReferenceName':'t3','retryCount':0}"
 
+#define FORK                                                                     \
+    "{'name':'f','taskReferenceName':'f','type':'FORK_JOIN','forkTasks':[["  T1 \
+    "," T3 "],[" T2 "]]},{'name':'j','taskReferenceName':'j','type':'JOIN','joinOn':['t3','t2']}"
+
 #define CHECK_DONE(call) CHECK_OK((call), &lab->err)
 
 /* Registers a definition in the words of wf_definition. */
@@ -395,6 +399,67 @@ TEST_EACH_STORE("lists: what runs of a name, page by page")
     CHECK_DONE(pawl_workflow_list(lab->pawl, &list, lab->keep, &page, &lab->err));
     CHECK_EQ(1, page.count);
     CHECK(!page.is_cut);
+}
+
+/* What reaches the engine together is one step. */
+static void together(struct lab *lab, struct pawl_request *requests, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        requests[i].command.keep = lab->keep;
+        pawl_engine_add(lab->pawl, &requests[i]);
+    }
+    lab_settle(lab, lab->pawl);
+    for (size_t i = 0; i < count; i++) CHECK_OK(requests[i].command.code, &requests[i].command.err);
+}
+
+static void fill_operate(struct pawl_request *request, struct pawl_str id,
+                         const struct pawl_workflow_operate *ask,
+                         struct pawl_workflow_operated *operated)
+{
+    pawl_request_init(request, PAWL_COMMAND_WORKFLOW_OPERATE);
+    request->command.task_id = id;
+    request->command.ask.operate = ask;
+    request->command.out.operated = operated;
+}
+
+static void fill_update(struct pawl_request *request, struct pawl_str task,
+                        const struct pawl_update *ask, struct pawl_updated *updated)
+{
+    pawl_request_init(request, PAWL_COMMAND_UPDATE);
+    request->command.task_id = task;
+    request->command.ask.update = ask;
+    request->command.out.updated = updated;
+}
+
+TEST_EACH_STORE("what ends while its workflow is paused is decided by a resume of the same step")
+{
+    struct pawl_request requests[3];
+    struct pawl_workflow_operated operated[2];
+    struct pawl_updated updated;
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, FORK, NULL, NULL);
+    struct pawl_str task = wf_poll(lab, "t1");
+    const struct pawl_update done = {.status = PAWL_UPDATE_COMPLETED, .worker_id = PAWL_STR("w")};
+    fill_operate(&requests[0], id, OPERATE(.verb = PAWL_WORKFLOW_PAUSE), &operated[0]);
+    fill_update(&requests[1], task, &done, &updated);
+    fill_operate(&requests[2], id, OPERATE(.verb = PAWL_WORKFLOW_RESUME), &operated[1]);
+    together(lab, requests, COUNT_OF(requests));
+    CHECK_TEXT("RUNNING f:COMPLETED t1:COMPLETED t2:SCHEDULED j:IN_PROGRESS t3:SCHEDULED",
+               wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("what a terminate has cancelled is tried again by a retry of the same step")
+{
+    struct pawl_request requests[2];
+    struct pawl_workflow_operated operated[2];
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1 "," T2, NULL, NULL);
+    fill_operate(&requests[0], id, OPERATE(.verb = PAWL_WORKFLOW_TERMINATE), &operated[0]);
+    fill_operate(&requests[1], id, OPERATE(.verb = PAWL_WORKFLOW_RETRY), &operated[1]);
+    together(lab, requests, COUNT_OF(requests));
+    CHECK_TEXT("RUNNING t1:CANCELED t1:SCHEDULED", wf_state(lab, id));
+    wf_check(lab);
 }
 
 TEST_MAIN()

@@ -100,7 +100,7 @@ static bool has_key(const struct pawl_rows *rows, int64_t key)
 }
 
 /* What the store has is as of the step's begin, or of its first half: so each is looked at as it is
- * now. */
+ * now, and beside it what this step has made or ended. */
 const struct pawl_rows *pawl_records_list(struct pawl_decision *d, enum pawl_records which,
                                           int64_t after)
 {
@@ -114,20 +114,20 @@ const struct pawl_rows *pawl_records_list(struct pawl_decision *d, enum pawl_rec
         pawl_set_look(&step->set, looks[which], d->workflow->run, none, after, PAWL_SLICE_ROWS_MAX);
     if (list == NULL || !list->is_loaded) return NULL;
     const struct pawl_rows *stored = list->row;
-    const struct pawl_append *made =
-        pawl_set_known(&step->set, PAWL_LOOK_RECORDS_MADE, d->workflow->run, none);
-    size_t made_count = made == NULL ? 0 : made->count;
+    const struct pawl_append *touched =
+        pawl_set_known(&step->set, PAWL_LOOK_RECORDS_TOUCHED, d->workflow->run, none);
+    size_t touched_count = touched == NULL ? 0 : touched->count;
     struct pawl_rows *all = pawl_step_take(step, sizeof *all);
-    int64_t *keys = pawl_step_take(step, (stored->count + made_count + 1) * sizeof *keys);
+    int64_t *keys = pawl_step_take(step, (stored->count + touched_count + 1) * sizeof *keys);
     if (all == NULL || keys == NULL) return NULL;
     *all = (struct pawl_rows){.rows = keys, .is_cut = stored->is_cut, .last = stored->last};
-    for (size_t i = 0; i < stored->count + made_count; i++) {
-        bool is_made = i >= stored->count;
-        int64_t key = is_made ? *((int64_t *const *)made->items)[i - stored->count]
-                              : ((const int64_t *)stored->rows)[i];
+    for (size_t i = 0; i < stored->count + touched_count; i++) {
+        bool is_stored = i < stored->count;
+        int64_t key = is_stored ? ((const int64_t *)stored->rows)[i]
+                                : *((int64_t *const *)touched->items)[i - stored->count];
         const struct pawl_entry *entry = pawl_record_find(step, key);
         bool is_wanted = entry != NULL && is_one_of(which, entry->row);
-        if (is_wanted && !(is_made && (key <= after || has_key(stored, key))))
+        if (is_wanted && (is_stored || (key > after && !has_key(all, key))))
             keys[all->count++] = key;
     }
     return step->set.is_short ? NULL : all;
@@ -181,19 +181,19 @@ bool pawl_record_input(struct pawl_decision *d, int32_t node,
     return true;
 }
 
-static void note_made(struct pawl_decision *d, int64_t key)
+static void note_touched(struct pawl_step *step, const struct pawl_record_row *record)
 {
-    struct pawl_set *set = &d->step->set;
+    struct pawl_set *set = &step->set;
     const struct pawl_append *before =
-        pawl_set_known(set, PAWL_LOOK_RECORDS_MADE, d->workflow->run, none);
-    struct pawl_append *made = pawl_step_take(d->step, sizeof *made);
-    int64_t *item = pawl_step_take(d->step, sizeof *item);
-    if (made == NULL || item == NULL) return;
-    *item = key;
+        pawl_set_known(set, PAWL_LOOK_RECORDS_TOUCHED, record->run, none);
+    struct pawl_append *touched = pawl_step_take(step, sizeof *touched);
+    int64_t *item = pawl_step_take(step, sizeof *item);
+    if (touched == NULL || item == NULL) return;
+    *item = record->task;
     if (before != NULL)
-        *made = *before; /* shared: what is beyond an older count is not seen by it */
-    if (!pawl_append_add(made, set->arena, item)) set->is_full = true;
-    pawl_set_know(set, PAWL_LOOK_RECORDS_MADE, d->workflow->run, none, made);
+        *touched = *before; /* shared: what is beyond an older count is not seen by it */
+    if (!pawl_append_add(touched, set->arena, item)) set->is_full = true;
+    pawl_set_know(set, PAWL_LOOK_RECORDS_TOUCHED, record->run, none, touched);
 }
 
 static struct pawl_str queue_name(struct pawl_decision *d, const struct pawl_record_new *ask)
@@ -293,7 +293,7 @@ struct pawl_entry *pawl_record_make(struct pawl_decision *d, const struct pawl_r
     if (key == NULL) return NULL;
     *key = record->task;
     pawl_set_know(&step->set, PAWL_LOOK_RECORD_LATEST, record->run, record->reference, key);
-    note_made(d, record->task);
+    note_touched(step, record);
     d->made++;
     d->workflow->open++;
     if (!ask->is_placed_later) d->workflow->last = record->task;
@@ -323,6 +323,7 @@ void pawl_record_end(struct pawl_decision *d, struct pawl_entry *entry,
     struct pawl_task_row *task = pawl_set_change(&step->set, task_entry);
     pawl_assert(!pawl_record_status_is_terminal(record->status));
     record->status = how->status;
+    note_touched(step, record);
     pawl_lease_clear(step, task);
     task->state = states[how->status];
     if (task->state == PAWL_TASK_COMPLETED) {
