@@ -1,6 +1,7 @@
-# Suites of Conductor's SDKs; sourced by suite.sh of each, which says how its SDK is installed (install_sdk) and how
-# a file runs with it (run_file). A suite prints `pass CASE` or `fail CASE: why` for each of its cases. Where the SDK
-# of PAWL_SDK_VERSION cannot be had below PAWL_SDK_HOME the cases are skipped, or fail with PAWL_REQUIRE_SDKS=1.
+# Suites of Conductor's SDKs; sourced by suite.sh of each, which says how its SDK is installed (install_sdk, with the
+# commands of $tools) and how a file runs with it (run_file). A suite prints `pass CASE` or `fail CASE: why` for each of
+# its cases. On a machine without the tools the cases are skipped. So they are where the SDK of PAWL_SDK_VERSION cannot
+# be had below PAWL_SDK_HOME, unless PAWL_REQUIRE_SDKS=1 makes that a failure.
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/../cli/served.sh"
 # shellcheck disable=SC2034 # suites use what is set here
@@ -17,8 +18,15 @@ install_locked()
 
 need_sdk()
 {
+    local tool
+    for tool in $tools; do
+        command -v "$tool" >/dev/null || skips "$sdk_name $version needs $tool, which is not on this machine"
+    done
     install_locked >install.log 2>&1 && return
-    [ "${PAWL_REQUIRE_SDKS:-}" != 1 ] || complain "no SDK: $(tail -n 3 install.log)"
+    if [ "${PAWL_REQUIRE_SDKS:-}" = 1 ]; then
+        install_locked >install.log 2>&1 && return # a registry may falter
+        complain "no SDK: $(tail -n 3 install.log)"
+    fi
     skips "$sdk_name $version cannot be had here: $(grep -im1 error install.log || tail -n 1 install.log)"
 }
 
@@ -35,14 +43,14 @@ run_suite() # FILE RESULTS
     need_sdk
     start_server
     run_with_sdk "$1" "http://127.0.0.1:$port"
+    cp "$folder/out" "$2"
     stop_server
     exits 0
-    mv "$folder/out" "$2"
 }
 
 worked() # FILE CASE
 {
     local said=$folder/../suite
     run_suite "$1" "$said"
-    grep -qx "pass $2" "$said" || complain "$(grep "^fail $2: " "$said")"
+    grep -qx "pass $2" "$said" || complain "$(grep "^fail $2: " "$said" || echo "the suite did not come to it")"
 }

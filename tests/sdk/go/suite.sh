@@ -2,6 +2,7 @@
 # kept below PAWL_SDK_HOME, so that only the first build takes its time.
 . "$(dirname "$0")/../lib.sh"
 sdk_name=conductor-go
+tools=go
 built=$home/conductor-go-$version
 export GOMODCACHE=$home/go/modules GOCACHE=$home/go/cache GOTOOLCHAIN=local
 

@@ -2,6 +2,7 @@
 # parts, such as HTTP/2, which it asks for through TLS only.
 . "$(dirname "$0")/../lib.sh"
 sdk_name=@io-orkes/conductor-javascript
+tools="node npm"
 sdk=$home/conductor-javascript-$version
 
 install_sdk()

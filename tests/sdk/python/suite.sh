@@ -1,6 +1,7 @@
 # The Python SDK of Conductor against `pawl server`: the cases are functions of suite.py.
 . "$(dirname "$0")/../lib.sh"
 sdk_name=conductor-python
+tools=python3
 venv=$home/python
 sdk=$home/conductor-python-$version
 
