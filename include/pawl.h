@@ -1050,7 +1050,19 @@ struct pawl_consumer {
     int64_t seen_at_ms; /* when it last moved, or was made */
 };
 
+/* An id under which two processes claim, in turn: what one says without an epoch is taken for the other's word, and a
+ * repeated claim of one may find the request of the other. */
+struct pawl_shared_worker {
+    struct pawl_str id;
+    struct pawl_str host;       /* of the one that claimed last; of a client of a server, its address */
+    int64_t pid;                /* 0 = not known: a client of a server */
+    struct pawl_str other_host; /* of the one before */
+    int64_t other_pid;
+    int64_t at_ms;              /* when one of them last came back */
+};
+
 enum {
+    PAWL_HEALTH_SHARED_MAX = 32,
     PAWL_HEALTH_COUNT_MAX = 1000,         /* where counts end: so many, or more */
     PAWL_HEALTH_FINISHED_MAX = 100 * 1000,
     PAWL_HEALTH_LATE_MS = 10 * 1000,      /* due so long ago is overdue: nobody runs timers */
@@ -1080,6 +1092,8 @@ struct pawl_health {
     int64_t oldest_finished_at_ms;
     const struct pawl_consumer *consumers; /* by name, in keep */
     size_t consumer_count;
+    const struct pawl_shared_worker *shared; /* within the last hour, the newest first, in keep */
+    size_t shared_count;    /* at most PAWL_HEALTH_SHARED_MAX */
 };
 
 /* How the store is: some 60 ms on one of a million tasks, and no more on a larger one, since counts go up to a bound. */

@@ -368,6 +368,26 @@ static void look_at_consumers(struct doctor *doctor, const struct pawl_health *h
     }
 }
 
+static struct pawl_str process_text(struct doctor *doctor, struct pawl_str host, int64_t pid)
+{
+    return pid == 0 ? TEXT("a client at %.*s", PAWL_STR_ARG(host))
+                    : TEXT("process %" PRId64 " on %.*s", pid, PAWL_STR_ARG(host));
+}
+
+static void look_at_shared(struct doctor *doctor, const struct pawl_health *health)
+{
+    for (size_t i = 0; i < health->shared_count; i++) {
+        const struct pawl_shared_worker *worker = &health->shared[i];
+        struct pawl_str age = age_text(doctor, health->now_ms - worker->at_ms);
+        struct pawl_str one = process_text(doctor, worker->host, worker->pid);
+        struct pawl_str other = process_text(doctor, worker->other_host, worker->other_pid);
+        find(doctor, LEVEL_WARNING, "worker",
+             TEXT("%.*s and %.*s both claim as worker %.*s, last %.*s ago: what one says may be taken for a word of the other",
+                  PAWL_STR_ARG(one), PAWL_STR_ARG(other), PAWL_STR_ARG(worker->id), PAWL_STR_ARG(age)),
+             PAWL_STR("Give each its own --worker-id"));
+    }
+}
+
 /* ---- Locks -------------------------------------------------------------------------------------
  */
 
@@ -450,6 +470,7 @@ static enum pawl_code look_inside(struct doctor *doctor, bool is_file)
     if (code != PAWL_OK) return code;
     look_at_queues(doctor, &queues, health.now_ms);
     look_at_consumers(doctor, &health);
+    look_at_shared(doctor, &health);
     return PAWL_OK;
 }
 

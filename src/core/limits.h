@@ -179,6 +179,7 @@ enum {
 
     /* Signs of life are written now and then alone: a claim or an acknowledgement should not cost a row more. */
     PAWL_WORKER_SEEN_EVERY_MS = 60 * 1000,
+    PAWL_WORKER_SHARED_MS = 3600 * 1000, /* how long an id that two processes used counts as shared; told to the log so often */
     PAWL_WORKER_RENEWED_EVERY_MS = 24 * 3600 * 1000,
     PAWL_CONSUMER_SEEN_EVERY_MS = 3600 * 1000,
 

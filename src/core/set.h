@@ -174,6 +174,7 @@ struct pawl_compacting { /* free pages of the file go back to the file system, a
 enum pawl_notice_kind {
     PAWL_NOTICE_CONSUMER_DROPPED, /* text = its name, first = events it was behind, second = ms since it was seen */
     PAWL_NOTICE_RETAINED,         /* first = tasks removed, second = tombstones ended */
+    PAWL_NOTICE_WORKER_SHARED,    /* text = its id, name = host and first = pid of who came back, second = pid of who was between */
     PAWL_NOTICE_WORKFLOW_STARTED, /* text = its id, name */
     PAWL_NOTICE_WORKFLOW_ENDED,   /* text = its id, name, first = its state */
 };

@@ -71,6 +71,11 @@ void pawl_engine_log_notices(const struct pawl_log *log, const struct pawl_appen
             pawl_log_write(log, PAWL_LOG_INFO, "retention.slice", PAWL_INT("removed", notice->first),
                            PAWL_INT("ended", notice->second));
             break;
+        case PAWL_NOTICE_WORKER_SHARED:
+            pawl_log_write(log, PAWL_LOG_WARN, "worker.shared", PAWL_TEXT("worker", notice->text),
+                           PAWL_TEXT("host", notice->name), PAWL_INT("pid", notice->first),
+                           PAWL_INT("other_pid", notice->second));
+            break;
         case PAWL_NOTICE_WORKFLOW_STARTED:
             pawl_log_write(log, PAWL_LOG_DEBUG, "workflow.started", PAWL_TEXT("workflow", notice->text),
                            PAWL_TEXT("name", notice->name));

@@ -21,6 +21,7 @@
 #include "net/tls.h"
 
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -65,6 +66,7 @@ struct pawl_connection {
     struct pawl_refusal refusal; /* of the head, told when the body has come; status 0 = none */
     enum state state;
     enum deadline deadline;
+    char peer[INET6_ADDRSTRLEN]; /* as in the exchange; INET6_ADDRSTRLEN has room for the end */
     bool is_loopback;
     bool is_reading;
     bool has_ended;  /* the client's side */
@@ -920,6 +922,22 @@ static struct pawl_connection *new_connection(struct pawl_listener_socket *liste
     return c;
 }
 
+/* One machine has many names for itself, and of every other one that counts. */
+static void note_peer(struct pawl_connection *c)
+{
+    struct sockaddr_storage at;
+    int len = sizeof at;
+    const struct sockaddr *address = (const struct sockaddr *)&at;
+    if (uv_tcp_getpeername(&c->socket.tcp, (struct sockaddr *)&at, &len) != 0) return;
+    (void)uv_ip_name(address, c->peer, sizeof c->peer);
+    static const char mapped[] = "::ffff:"; /* IPv4 through a socket of IPv6 */
+    if (strncmp(c->peer, mapped, sizeof mapped - 1) == 0)
+        memmove(c->peer, c->peer + sizeof mapped - 1, strlen(c->peer) - sizeof mapped + 2);
+    if (strcmp(c->peer, "::1") == 0 || strncmp(c->peer, "127.", 4) == 0)
+        (void)snprintf(c->peer, sizeof c->peer, "localhost");
+    c->exchange.peer = pawl_str_of(c->peer);
+}
+
 void pawl_connection_accept(struct pawl_listener_socket *listener)
 {
     struct pawl_loop_shared *shared = listener->loop->shared;
@@ -933,6 +951,7 @@ void pawl_connection_accept(struct pawl_listener_socket *listener)
     }
     if (!listener->is_unix) {
         (void)uv_tcp_nodelay(&c->socket.tcp, 1); /* it only gets slower without */
+        note_peer(c);
         if (shared->options->tls != NULL) c->tls = pawl_tls_session_open(shared->options->tls);
     }
     bool is_unsealed = c->tls == NULL && !listener->is_unix && shared->options->tls != NULL;

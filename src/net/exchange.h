@@ -46,6 +46,7 @@ struct pawl_exchange {
     struct pawl_arena *arena;                /* until the answer is written */
     enum pawl_role role;                     /* of the caller; at least the route's */
     struct pawl_str caller;                  /* the name of its token; empty = none */
+    struct pawl_str peer;                    /* the address it came from, or localhost; empty over a socket file */
     char request_id[PAWL_NET_REQUEST_ID_BYTES_MAX + 1];
     enum pawl_face face;
 

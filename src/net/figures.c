@@ -40,6 +40,7 @@ static void print_health(struct pawl_metrics_page *page, const struct pawl_healt
         {"pawl_tasks_finished", "Finished tasks that are kept.", found->finished},
         {"pawl_workflows_running", "Workflows that have not ended, paused ones among them.",
          found->workflows_running},
+        {"pawl_workers_shared", "Worker ids under which two processes claim.", (int64_t)found->shared_count},
         {"pawl_rows_quarantined", "Rows that could not be read.", found->quarantined},
         {"pawl_continuations", "What large decisions have left to do.", found->continuations},
         {"pawl_store_bytes", "Size of the store.", found->file_bytes},

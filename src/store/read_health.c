@@ -61,6 +61,26 @@ static enum pawl_code on_consumer(void *self, const struct pawl_db_row *row, str
     return PAWL_OK;
 }
 
+/* WORKERS_SHARED: id, host, pid, other_host, other_pid, shared_at_ms */
+static enum pawl_code on_shared(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    (void)err;
+    struct health *health = self;
+    struct pawl_shared_worker *all = (struct pawl_shared_worker *)(uintptr_t)health->out.shared;
+    if (all == NULL) all = pawl_arena_take(health->keep, PAWL_HEALTH_SHARED_MAX * sizeof *all);
+    if (all == NULL) return PAWL_OK; /* keep tells */
+    all[health->out.shared_count++] = (struct pawl_shared_worker){
+        .id = pawl_row_text(row, 0, health->keep),
+        .host = pawl_row_text(row, 1, health->keep),
+        .pid = pawl_db_int64(row, 2),
+        .other_host = pawl_row_text(row, 3, health->keep),
+        .other_pid = pawl_db_int64(row, 4),
+        .at_ms = pawl_db_int64(row, 5),
+    };
+    health->out.shared = all;
+    return PAWL_OK;
+}
+
 static enum pawl_code read_file(struct pawl_reader *reader, struct health *health,
                                 struct pawl_error *err)
 {
@@ -88,6 +108,11 @@ static enum pawl_code read_health(struct pawl_reader *reader, struct health *hea
     struct pawl_value limit = pawl_int(PAWL_HEALTH_COUNT_MAX);
     if (code == PAWL_OK) {
         code = pawl_reader_ask(reader, PAWL_SQL_CONSUMERS, &limit, 1, on_consumer, health, err);
+    }
+    struct pawl_value lately[] = {pawl_int(now_ms - PAWL_WORKER_SHARED_MS), pawl_int(PAWL_HEALTH_SHARED_MAX)};
+    if (code == PAWL_OK) {
+        code = pawl_reader_ask(reader, PAWL_SQL_WORKERS_SHARED, lately, PAWL_COUNT_OF(lately), on_shared, health,
+                               err);
     }
     if (code == PAWL_OK) code = read_file(reader, health, err);
     health->out.now_ms = now_ms;

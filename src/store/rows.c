@@ -197,10 +197,14 @@ const char *pawl_row_worker(const struct pawl_db_row *row, struct pawl_arena *ar
     out->started_at_ms = next_safe(&reader, "started_at_ms is out of range");
     out->seen_at_ms = next_safe(&reader, "seen_at_ms is out of range");
     out->request_id = next_text(&reader);
-    struct pawl_str granted = pawl_db_blob(row, reader.column);
-    if (granted.len % sizeof(struct pawl_granted) != 0) return "granted is cut";
-    if (granted.len > 0) out->granted = pawl_arena_copy(arena, granted);
-    return reader.fault;
+    struct pawl_str granted = pawl_db_blob(row, reader.column++);
+    bool is_cut = granted.len % sizeof(struct pawl_granted) != 0;
+    if (granted.len > 0 && !is_cut) out->granted = pawl_arena_copy(arena, granted);
+    out->other_host = next_text(&reader);
+    out->other_boot = next_text(&reader);
+    out->other_pid = next_safe(&reader, "other_pid is out of range");
+    out->shared_at_ms = next_safe(&reader, "shared_at_ms is out of range");
+    return is_cut ? "granted is cut" : reader.fault;
 }
 
 const char *pawl_row_dependency(const struct pawl_db_row *row, struct pawl_arena *arena,

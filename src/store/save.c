@@ -200,6 +200,10 @@ static enum pawl_code write_worker(struct pawl_db *db, const struct pawl_entry *
         pawl_int(worker->seen_at_ms),
         pawl_text_or_null(worker->request_id),
         pawl_blob_or_null(worker->granted),
+        pawl_text_or_null(worker->other_host),
+        pawl_text_or_null(worker->other_boot),
+        pawl_int_or_null(worker->other_pid),
+        pawl_int_or_null(worker->shared_at_ms),
     };
     if (!entry->is_stored) {
         return pawl_db_change(db, PAWL_SQL_WORKER_ADD, values, PAWL_COUNT_OF(values), true, err);

@@ -227,7 +227,8 @@ LIMIT 1;
 -- name: WORKER_BY_KEY
 -- worker, by its key.
 -- many:
-SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
+SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted, other_host, other_boot, other_pid,
+       shared_at_ms
 FROM worker
 WHERE key = ?1
 LIMIT 1;
@@ -235,7 +236,8 @@ LIMIT 1;
 -- name: WORKER_BY_ID
 -- The unique index of worker.id.
 -- many: 1 text
-SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
+SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted, other_host, other_boot, other_pid,
+       shared_at_ms
 FROM worker
 WHERE id = ?1
 LIMIT 1;
@@ -324,7 +326,8 @@ LIMIT 1;
 
 -- name: WORKERS_GONE
 -- worker_seen, in its order; task_aside for each. Not those whose work still waits for a proof (4 = RECOVERY_PENDING).
-SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
+SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted, other_host, other_boot, other_pid,
+       shared_at_ms
 FROM worker
 WHERE seen_at_ms < ?1
   AND NOT EXISTS (SELECT 1
@@ -623,13 +626,15 @@ SET is_paused = ?2, lease_ms = ?3, max_retries = ?4, backoff = ?5, delay_ms = ?6
 WHERE key = ?1;
 
 -- name: WORKER_ADD
-INSERT INTO worker (key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+INSERT INTO worker (key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted, other_host, other_boot,
+                    other_pid, shared_at_ms)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13);
 
 -- name: WORKER_SAVE
 -- worker, by its key.
 UPDATE worker
-SET host = ?2, boot = ?3, pid = ?4, started_at_ms = ?5, seen_at_ms = ?6, request_id = ?7, granted = ?8
+SET host = ?2, boot = ?3, pid = ?4, started_at_ms = ?5, seen_at_ms = ?6, request_id = ?7, granted = ?8,
+    other_host = ?9, other_boot = ?10, other_pid = ?11, shared_at_ms = ?12
 WHERE key = ?1;
 
 -- name: WORKER_REMOVE
@@ -1382,6 +1387,14 @@ FROM consumer
 ORDER BY name
 LIMIT ?1;
 
+-- name: WORKERS_SHARED
+-- worker_shared, its last entries.
+SELECT id, host, pid, other_host, other_pid, shared_at_ms
+FROM worker
+WHERE shared_at_ms > 0 AND shared_at_ms > ?1
+ORDER BY shared_at_ms DESC
+LIMIT ?2;
+
 -- name: HEAD_POSITION
 -- head, by its key.
 SELECT position
@@ -1569,7 +1582,8 @@ LIMIT ?2;
 
 -- name: FSCK_WORKERS
 -- worker, by its key. The columns of pawl_row_worker.
-SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted
+SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted, other_host, other_boot, other_pid,
+       shared_at_ms
 FROM worker
 WHERE key > ?1
 ORDER BY key

@@ -124,6 +124,25 @@ overdue()
 }
 test_that "the doctor finds what is overdue, starved, set aside and far behind" overdue
 
+# Two workers of one name, of queues of their own: which of them claims is in the case's hand.
+sharing()
+{
+    "$PAWL_BIN" worker run --worker-id w a -- true >/dev/null 2>&1 & first=$!
+    "$PAWL_BIN" worker run --worker-id w b -- true >/dev/null 2>&1 & second=$!
+    for queue in a b a b; do
+        add -q $queue
+        run task wait "$id"; exits 0
+    done
+    kill -TERM $first $second
+    wait $first $second
+    run doctor; exits 1
+    finding worker warning 'process [0-9]+ on .* and process [0-9]+ on .* both claim as worker w, last .* ago'
+    add -q c; run worker run --worker-id only --until-empty c -- true; exits 0
+    add -q c; run worker run --worker-id only --until-empty c -- true; exits 0
+    run doctor; exits 1; hides 'worker only'
+}
+test_that "the doctor names ids that two workers share" sharing
+
 files()
 {
     [ "${PAWL_CLI_STORE:-}" != postgres ] || skips 'there are no files'

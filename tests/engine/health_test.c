@@ -5,6 +5,7 @@
 #include "stores.h"
 
 #include <pthread.h>
+#include <unistd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -101,6 +102,48 @@ TEST_EACH_STORE("counts end at their bound")
     CHECK_OK(pawl_task_cancel(lab->pawl, on, false, NULL, &lab->err), &lab->err);
     lab_settle(lab, lab->pawl);
     CHECK_EQ(PAWL_HEALTH_COUNT_MAX, health(lab).blocked);
+}
+
+static void claim_from(struct lab *lab, const char *host)
+{
+    struct pawl_str id = lab_add(lab, NEW());
+    lab->world.env.host_id = pawl_str_of(host);
+    struct pawl_fence fence = lab_start(lab, id, "w");
+    struct pawl_change change = PAWL_CHANGE_INIT;
+    change.fence = &fence;
+    CHECK_OK(pawl_task_complete(lab->pawl, id, PAWL_STR("1"), &change, &lab->err), &lab->err);
+}
+
+TEST_EACH_STORE("an id under which two processes claim in turn is shared; one that was restarted is not")
+{
+    lab_open(lab);
+    claim_from(lab, "one");
+    claim_from(lab, "one");
+    claim_from(lab, "two"); /* restarted elsewhere */
+    claim_from(lab, "two");
+    claim_from(lab, "three");
+    CHECK_EQ(0, health(lab).shared_count);
+    claim_from(lab, "two");
+    struct pawl_health found = health(lab);
+    CHECK_EQ(1, found.shared_count);
+    CHECK_STR("w", found.shared[0].id);
+    CHECK_STR("two", found.shared[0].host);
+    CHECK_STR("three", found.shared[0].other_host);
+    CHECK_EQ(getpid(), found.shared[0].pid);
+    CHECK_EQ(getpid(), found.shared[0].other_pid);
+}
+
+TEST_SQLITE("an id that was shared is so for an hour after the last sign of it")
+{
+    lab_open(lab);
+    claim_from(lab, "one");
+    claim_from(lab, "two");
+    claim_from(lab, "one");
+    CHECK_EQ(1, health(lab).shared_count);
+    atomic_fetch_add(&lab->world.boot_ms, PAWL_WORKER_SHARED_MS - 1);
+    CHECK_EQ(1, health(lab).shared_count);
+    atomic_fetch_add(&lab->world.boot_ms, 1);
+    CHECK_EQ(0, health(lab).shared_count);
 }
 
 static int64_t counted(const struct pawl_counted *all, size_t count, const char *name)

@@ -1042,7 +1042,7 @@ TEST("T-084 a queue with a senseless policy works with the built-in one, a worke
     lab_commit(&lab);
     lab_sql(&lab,
             "UPDATE queue SET backoff = 77, lease_ms = 500, is_paused = 1;"
-            "INSERT INTO worker VALUES (9, 'w', NULL, NULL, NULL, 1, 2, 'r', x'010203')");
+            "INSERT INTO worker (key, id, started_at_ms, seen_at_ms, request_id, granted) VALUES (9, 'w', 1, 2, 'r', x'010203')");
     lab_begin(&lab);
     struct pawl_queue_row *queue = lab_look(&lab, PAWL_LOOK_QUEUE, QUEUE, NULL, 0, 0)->row;
     CHECK_STR("mail", queue->name);

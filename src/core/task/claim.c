@@ -216,20 +216,62 @@ static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct
     pawl_event_add(step, task, PAWL_EVENT_STARTED, PAWL_CAUSE_NONE, worker->id, none);
 }
 
+/* ---- The process behind a worker's id ----
+ *
+ * A worker that is restarted has another process, for good. Where one comes back that another had taken the place
+ * of, two live and share the id: what one says without an epoch is taken for a word of the other. */
+
+static bool is_same(const struct pawl_worker_about *about, struct pawl_str host, struct pawl_str boot,
+                    int64_t pid)
+{
+    return about->pid == pid && pawl_str_equal(about->host, host) && pawl_str_equal(about->boot, boot);
+}
+
+static bool is_another(const struct pawl_worker_about *about, const struct pawl_worker_row *worker)
+{
+    return !is_same(about, worker->host, worker->boot, worker->pid);
+}
+
+static void note_shared(struct pawl_step *step, struct pawl_worker_row *worker,
+                        const struct pawl_worker_about *about)
+{
+    bool is_told = worker->shared_at_ms != 0 && step->now_ms - worker->shared_at_ms < PAWL_WORKER_SHARED_MS;
+    worker->shared_at_ms = step->now_ms;
+    struct pawl_notice *notice = is_told ? NULL : pawl_step_take(step, sizeof *notice);
+    if (notice == NULL) return;
+    *notice = (struct pawl_notice){PAWL_NOTICE_WORKER_SHARED, .text = worker->id, .name = about->host,
+                                   .first = about->pid, .second = worker->pid};
+    pawl_set_append(&step->set, PAWL_APPEND_NOTICE, notice);
+}
+
+static void note_process(struct pawl_step *step, struct pawl_worker_row *worker,
+                         const struct pawl_worker_about *about)
+{
+    if (!is_another(about, worker)) return;
+    bool has_other = worker->other_host.len > 0 || worker->other_pid != 0;
+    if (has_other && is_same(about, worker->other_host, worker->other_boot, worker->other_pid)) {
+        note_shared(step, worker, about);
+    }
+    worker->other_host = worker->host;
+    worker->other_boot = worker->boot;
+    worker->other_pid = worker->pid;
+    worker->host = about->host;
+    worker->boot = about->boot;
+    worker->pid = about->pid;
+}
+
 /* Keeps what was granted under the request, for its repeat. Without a request id the row is left alone, but
- * for a sign of life now and then. */
+ * for a sign of life now and then, or of another process. */
 static void note_grants(struct pawl_step *step, const struct pawl_command *command,
                         struct pawl_entry *entry, const struct pawl_granted *granted, size_t count)
 {
     const struct pawl_worker_row *before = entry->row;
     struct pawl_str request_id = command->ask.claim.ask->request_id;
     bool is_seen = step->now_ms - before->seen_at_ms < PAWL_WORKER_SEEN_EVERY_MS;
-    if (request_id.len == 0 && is_seen) return;
+    if (request_id.len == 0 && is_seen && !is_another(&command->ask.claim.about, before)) return;
     struct pawl_worker_row *worker = pawl_set_change(&step->set, entry);
     worker->seen_at_ms = step->now_ms;
-    worker->host = command->ask.claim.about.host;
-    worker->boot = command->ask.claim.about.boot;
-    worker->pid = command->ask.claim.about.pid;
+    note_process(step, worker, &command->ask.claim.about);
     worker->request_id = request_id;
     worker->granted = none;
     if (request_id.len == 0) return;

@@ -119,6 +119,10 @@ struct pawl_worker_row {
     int64_t seen_at_ms; /* of its last claim that found something, or renewal; now and then */
     struct pawl_str request_id; /* of its newest claim */
     struct pawl_str granted;    /* that claim's grants: array of struct pawl_granted as bytes */
+    struct pawl_str other_host; /* of the process that claimed under this id before this one; empty = none */
+    struct pawl_str other_boot;
+    int64_t other_pid;
+    int64_t shared_at_ms;       /* when one of the two was last seen to come back; 0 = never: a worker was restarted */
 };
 
 /* One grant of a worker's newest claim, as kept for its repeat. */

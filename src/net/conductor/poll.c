@@ -8,7 +8,7 @@
 #include "net/conductor/workflow_json.h"
 
 void pawl_polling_fill(struct pawl_polling *polling, const struct pawl_conductor *conductor,
-                       struct pawl_str queue, struct pawl_str worker_id,
+                       struct pawl_str queue, struct pawl_str worker_id, struct pawl_str peer,
                        struct pawl_request *request)
 {
     static const struct pawl_str nobody = PAWL_CONDUCTOR_NOBODY;
@@ -21,6 +21,7 @@ void pawl_polling_fill(struct pawl_polling *polling, const struct pawl_conductor
     polling->poll.grace_ms = conductor->lease_grace_ms;
     request->command.ask.claim.ask = &polling->claim;
     request->command.ask.claim.poll = &polling->poll;
+    if (worker_id.len > 0) request->command.ask.claim.about.host = peer;
     request->command.out.claimed = &polling->claimed;
 }
 
@@ -178,7 +179,7 @@ static void poll_queue(struct pawl_exchange *exchange, struct pawl_conductor *co
     poll->conductor = conductor;
     poll->is_single = is_single;
     pawl_polling_fill(&poll->polling, conductor, queue_of(exchange), worker_id,
-                      &poll->ask.request);
+                      exchange->peer, &poll->ask.request);
     pawl_polls_note(conductor->polls, poll->polling.queue, worker_id, env->wall_ms(env->self));
     if (count <= 0) {
         answer(&poll->ask);

@@ -217,7 +217,7 @@ static void ask_for_next(struct updating *updating)
     struct pawl_str task_id = updating->ask.request.command.task_id;
     begin_request(updating, &updating->next, PAWL_COMMAND_CLAIM);
     pawl_polling_fill(&updating->polling, updating->conductor, (struct pawl_str){0},
-                      updating->update.worker_id, &updating->next.request);
+                      updating->update.worker_id, exchange->peer, &updating->next.request);
     updating->polling.poll.after = task_id;
     updating->polling.claim.request_id =
         pawl_arena_format(exchange->arena, "after %.*s", PAWL_STR_ARG(task_id));

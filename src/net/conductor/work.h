@@ -22,10 +22,10 @@ struct pawl_polling {
     bool is_single;
 };
 
-/* Fills a CLAIM of this queue by this worker; polling lives as long as the request. An empty queue is
+/* Fills a CLAIM of this queue by this worker, who speaks from this address; polling lives as long as the request. An empty queue is
  * for one that polling->poll.after names. */
 void pawl_polling_fill(struct pawl_polling *polling, const struct pawl_conductor *conductor,
-                       struct pawl_str queue, struct pawl_str worker_id,
+                       struct pawl_str queue, struct pawl_str worker_id, struct pawl_str peer,
                        struct pawl_request *request);
 
 /* Answers with what it was granted, at least one: an array of Tasks, or one. What belongs to

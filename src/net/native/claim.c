@@ -144,6 +144,7 @@ static void claim(struct pawl_exchange *exchange, void *self)
     }
     struct pawl_request *request = &claiming->ask.request;
     request->command.ask.claim.ask = ask;
+    request->command.ask.claim.about.host = exchange->peer;
     request->command.out.claimed = &claiming->claimed;
     request->wait_ms = ask->wait_ms;
     pawl_ask_hand(&claiming->ask);
@@ -183,6 +184,7 @@ static void start(struct pawl_exchange *exchange, void *self)
     struct pawl_command *command = &starting->ask.request.command;
     command->task_id = pawl_exchange_variable(exchange, "id");
     command->ask.claim.ask = ask;
+    command->ask.claim.about.host = exchange->peer;
     command->out.grant = &starting->grant;
     pawl_ask_hand(&starting->ask);
 }
@@ -437,6 +439,7 @@ static enum pawl_code read_chained(const struct pawl_json *body, struct telling 
     struct pawl_request *request = &telling->claim.request;
     begin_telling(telling, request, PAWL_COMMAND_CLAIM);
     request->command.ask.claim.ask = ask;
+    request->command.ask.claim.about.host = telling->exchange->peer;
     request->command.out.claimed = &telling->claimed;
     request->command.keep = telling->exchange->arena;
     telling->has_claim = true;

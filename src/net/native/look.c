@@ -279,6 +279,24 @@ static void put_consumers(struct pawl_json_writer *w, const struct pawl_health *
     pawl_json_end_array(w);
 }
 
+static void put_shared(struct pawl_json_writer *w, const struct pawl_health *health)
+{
+    pawl_json_put_key(w, "shared_workers");
+    pawl_json_begin_array(w);
+    for (size_t i = 0; i < health->shared_count; i++) {
+        const struct pawl_shared_worker *worker = &health->shared[i];
+        pawl_json_begin_object(w);
+        pawl_json_put_member_text(w, "worker_id", worker->id);
+        pawl_json_put_member_text(w, "host", worker->host);
+        pawl_json_put_member_int64(w, "pid", worker->pid);
+        pawl_json_put_member_text(w, "other_host", worker->other_host);
+        pawl_json_put_member_int64(w, "other_pid", worker->other_pid);
+        pawl_show_instant(w, "at_ms", worker->at_ms);
+        pawl_json_end_object(w);
+    }
+    pawl_json_end_array(w);
+}
+
 static enum pawl_code put_health(struct pawl_reading *reading, struct pawl_reader *reader,
                                  struct pawl_json_writer *w, struct pawl_error *err)
 {
@@ -306,6 +324,7 @@ static enum pawl_code put_health(struct pawl_reading *reading, struct pawl_reade
     pawl_json_put_member_int64(w, "finished", health.finished);
     pawl_show_instant(w, "oldest_finished_at_ms", health.oldest_finished_at_ms);
     put_consumers(w, &health);
+    put_shared(w, &health);
     pawl_json_end_object(w);
     return PAWL_OK;
 }
