@@ -104,6 +104,9 @@ enum {
     /* Records that one decision makes: each is some five rows, and a decision stays at about 1 000. What a larger fork
      * begins with goes on in a continuation. */
     PAWL_DECISION_RECORDS_MAX = 200,
+    /* Records of a workflow that is rerun from one of its tasks: all are looked at, and those that stay go over to the
+     * new run, in one step. Beyond this it is rerun from its start. */
+    PAWL_RERUN_RECORDS_MAX = 2048,
     /* Variables of a workflow: they are read and written whole by each task that names them. */
     PAWL_VARIABLES_BYTES_MAX = 256 * 1024,
     /* Names of what has failed in a workflow: beyond this no more are kept. */

@@ -406,10 +406,12 @@ static enum pawl_code write_record(struct pawl_db *db, const struct pawl_entry *
     }
     struct pawl_value values[] = {
         pawl_int(record->task),
+        pawl_int(record->run),
         pawl_int(record->seq),
         pawl_int(record->status),
         pawl_int(record->is_superseded),
         pawl_int(record->is_decided),
+        pawl_int(record->first_scheduled_at_ms),
         pawl_int(record->scheduled_at_ms),
         pawl_int(record->start_delay_s),
         pawl_int(record->callback_after_s),

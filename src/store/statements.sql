@@ -670,11 +670,11 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?
 
 -- name: RECORD_SAVE
 -- record, by its key. All that can change.
--- many: 9 text
+-- many: 11 text
 UPDATE record
-SET seq = ?2, status = ?3, is_superseded = ?4, is_decided = ?5, scheduled_at_ms = ?6, start_delay_s = ?7,
-    callback_after_s = ?8, worker = ?9, join_pending = ?10, join_branches = ?11, join_failed = ?12,
-    join_cancelled = ?13, join_optional = ?14
+SET run = ?2, seq = ?3, status = ?4, is_superseded = ?5, is_decided = ?6, first_scheduled_at_ms = ?7,
+    scheduled_at_ms = ?8, start_delay_s = ?9, callback_after_s = ?10, worker = ?11, join_pending = ?12,
+    join_branches = ?13, join_failed = ?14, join_cancelled = ?15, join_optional = ?16
 WHERE task = ?1;
 
 -- name: WORKFLOW_REMOVE
@@ -1658,7 +1658,7 @@ SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priorit
         FROM payload p
         WHERE p.key >= w.key * 16 AND p.key < w.key * 16 + 16),
        (SELECT COUNT(*) FROM record r WHERE r.run = w.run AND r.is_decided = 0),
-       (SELECT COUNT(*) FROM continuation c WHERE c.key > 0 AND c.task = w.key AND c.kind = 7),
+       (SELECT COUNT(*) FROM continuation c WHERE c.key > 0 AND c.task = w.key AND c.kind = 7 AND c.cursor = w.run),
        (SELECT COUNT(*)
         FROM record r
         WHERE r.run = w.run AND r.is_superseded = 0 AND r.status > 3 AND r.status < 8 AND r.is_decided = 1),

@@ -18,6 +18,10 @@
     "{'name':'f','taskReferenceName':'f','type':'FORK_JOIN','forkTasks':[["  T1 \
     "," T3 "],[" T2 "]]},{'name':'j','taskReferenceName':'j','type':'JOIN','joinOn':['t3','t2']}"
 
+#define FORK_OF_TWO                                                             \
+    "{'name':'f','taskReferenceName':'f','type':'FORK_JOIN','forkTasks':[[" T3  \
+    "],[" T2 "]]},{'name':'j','taskReferenceName':'j','type':'JOIN','joinOn':['t3','t2']}"
+
 #define CHECK_DONE(call) CHECK_OK((call), &lab->err)
 
 /* Registers a definition in the words of wf_definition. */
@@ -188,6 +192,309 @@ TEST_EACH_STORE("W-041 a rerun without a task begins anew, with another input")
     wf_complete(lab, "t1", NULL);
     wf_complete(lab, "t2", NULL);
     CHECK_TEXT("{\"k\":2}", wf_output(lab, id));
+    wf_check(lab);
+}
+
+/* A rerun from the newest task of a reference. */
+static enum pawl_code rerun(struct lab *lab, struct pawl_str id, const char *reference,
+                            const char *input)
+{
+    char *text = input == NULL ? NULL : pawl_arena_c_text(lab->keep, pawl_str_of(input));
+    for (char *c = text; c != NULL && *c != '\0'; c++) {
+        if (*c == '\'') *c = '"';
+    }
+    return wf_operate(lab, id,
+                      OPERATE(.verb = PAWL_WORKFLOW_RERUN,
+                              .task_id = wf_latest(lab, id, reference).task_id,
+                              .task_input = pawl_str_of(text)));
+}
+
+TEST_EACH_STORE("W-042 a rerun from a task gives that very task anew, with another input, and takes "
+                "away what came of it")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab,
+                                  T1 ",{'name':'t2','taskReferenceName':'t2','inputParameters':{"
+                                     "'k':'${workflow.input.k}'}}," T3,
+                                  NULL, "{'k':1}");
+    CHECK_REFUSED(PAWL_STATE, rerun(lab, id, "t1", NULL));
+    wf_complete(lab, "t1", NULL);
+    struct pawl_str t2 = wf_poll(lab, "t2");
+    (void)wf_update(lab, t2, PAWL_UPDATE_COMPLETED, "{'o':1}", NULL);
+    wf_fail(lab, "t3", "no");
+    CHECK_TEXT("FAILED t1:COMPLETED t2:COMPLETED t3:FAILED", wf_state(lab, id));
+    for (int i = 0; i < 3; i++) {
+        CHECK_DONE(rerun(lab, id, "t2", "{'k':5}"));
+        CHECK_TEXT("RUNNING t1:COMPLETED t2:SCHEDULED", wf_state(lab, id));
+        CHECK(pawl_str_equal(t2, wf_record(lab, id, 2).task_id));
+        CHECK_TEXT("{\"k\":5}", wf_text(lab, wf_record(lab, id, 2).input));
+        CHECK_EQ(0, wf_record(lab, id, 2).output.len);
+        CHECK_EQ(0, strlen(wf_reason(lab, id)));
+        CHECK_REFUSED(PAWL_STATE, rerun(lab, id, "t2", NULL));
+        wf_check(lab);
+        CHECK(pawl_str_equal(t2, wf_poll(lab, "t2")));
+        (void)wf_update(lab, t2, PAWL_UPDATE_COMPLETED, "{'o':2}", NULL);
+        CHECK_TEXT("RUNNING t1:COMPLETED t2:COMPLETED t3:SCHEDULED", wf_state(lab, id));
+        wf_complete(lab, "t3", NULL);
+        CHECK_TEXT("COMPLETED t1:COMPLETED t2:COMPLETED t3:COMPLETED", wf_state(lab, id));
+        wf_check(lab);
+    }
+    lab_settle(lab, lab->pawl);
+    CHECK_TEXT("3", lab_sql(lab, "SELECT COUNT(*) FROM record")); /* what was taken away is gone */
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-042 a task that the workflow does not have is named; nothing is changed")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1, NULL, NULL);
+    struct pawl_str other = wf_start(lab, T2, NULL, NULL);
+    wf_fail(lab, "t1", "no");
+    CHECK_REFUSED(PAWL_INVALID, wf_operate(lab, id,
+                                           OPERATE(.verb = PAWL_WORKFLOW_RERUN,
+                                                   .task_id = PAWL_STR("none"))));
+    CHECK_REFUSED(PAWL_INVALID,
+                  wf_operate(lab, id,
+                             OPERATE(.verb = PAWL_WORKFLOW_RERUN,
+                                     .task_id = wf_latest(lab, other, "t2").task_id)));
+    CHECK_TEXT("FAILED t1:FAILED", wf_state(lab, id));
+    CHECK_TEXT("no", wf_text(lab, wf_record(lab, id, 1).reason));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-042 who held the task before its rerun holds it no more")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1, NULL, NULL);
+    struct pawl_str queue = PAWL_STR("t1");
+    struct pawl_claimed claimed = lab_claim(
+        lab, CLAIM(.queues = &queue, .queue_count = 1, .worker_id = PAWL_STR("w")));
+    CHECK_EQ(1, claimed.count);
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_TERMINATE)));
+    CHECK_DONE(rerun(lab, id, "t1", NULL));
+    struct pawl_change change = PAWL_CHANGE_INIT;
+    change.fence = &claimed.grants[0].fence;
+    CHECK_REFUSED(PAWL_LEASE_LOST, pawl_task_complete(lab->pawl, change.fence->task_id, NO_TEXT,
+                                                      &change, &lab->err));
+    CHECK_TEXT("RUNNING t1:SCHEDULED", wf_state(lab, id));
+    wf_complete(lab, "t1", NULL);
+    CHECK_TEXT("COMPLETED t1:COMPLETED", wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-042 a rerun from an attempt that was tried again takes the later ones away")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(
+        lab, "{'name':'r','taskReferenceName':'r','retryCount':1}," T2, NULL, NULL);
+    int64_t delay_ms = 60 * SECOND_MS;
+    struct pawl_str first = wf_record(lab, id, 1).task_id;
+    wf_fail(lab, "r", "no");
+    lab_pass(lab, delay_ms);
+    wf_complete(lab, "r", NULL);
+    wf_complete(lab, "t2", NULL);
+    CHECK_TEXT("COMPLETED r:FAILED r:COMPLETED t2:COMPLETED", wf_state(lab, id));
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RERUN, .task_id = first)));
+    CHECK_TEXT("RUNNING r:SCHEDULED", wf_state(lab, id));
+    wf_fail(lab, "r", "no");
+    lab_pass(lab, delay_ms);
+    wf_complete(lab, "r", NULL);
+    wf_complete(lab, "t2", NULL);
+    CHECK_DONE(rerun(lab, id, "r", NULL)); /* the second attempt */
+    CHECK_TEXT("RUNNING r:FAILED r:SCHEDULED", wf_state(lab, id));
+    CHECK_EQ(1, wf_latest(lab, id, "r").row.attempt);
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-042 a rerun within a branch leaves the others alone, and their JOIN waits again")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, FORK ",{'name':'e','taskReferenceName':'e','retryCount':0}", NULL,
+                                  NULL);
+    wf_complete(lab, "t2", "{'b':2}");
+    wf_complete(lab, "t1", NULL);
+    wf_complete(lab, "t3", "{'a':1}");
+    CHECK_TEXT("RUNNING f:COMPLETED t1:COMPLETED t2:COMPLETED j:COMPLETED t3:COMPLETED e:SCHEDULED",
+               wf_state(lab, id));
+    wf_fail(lab, "e", "no");
+    CHECK_DONE(rerun(lab, id, "t1", NULL));
+    CHECK_TEXT("RUNNING f:COMPLETED t1:SCHEDULED t2:COMPLETED j:IN_PROGRESS", wf_state(lab, id));
+    wf_check(lab);
+    wf_complete(lab, "t1", NULL);
+    CHECK_TEXT("RUNNING f:COMPLETED t1:COMPLETED t2:COMPLETED j:IN_PROGRESS t3:SCHEDULED",
+               wf_state(lab, id));
+    wf_complete(lab, "t3", "{'a':7}");
+    CHECK_TEXT("{\"t3\":{\"a\":7},\"t2\":{\"b\":2}}", wf_text(lab, wf_latest(lab, id, "j").output));
+    wf_complete(lab, "e", NULL);
+    CHECK_TEXT("COMPLETED f:COMPLETED t1:COMPLETED t2:COMPLETED j:COMPLETED t3:COMPLETED "
+               "e:COMPLETED",
+               wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-042 what was cancelled beside the task is run again with it")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, FORK, NULL, NULL);
+    wf_fail(lab, "t1", "no");
+    CHECK_TEXT("FAILED f:COMPLETED t1:FAILED t2:CANCELED j:CANCELED", wf_state(lab, id));
+    struct pawl_str t2 = wf_latest(lab, id, "t2").task_id;
+    CHECK_DONE(rerun(lab, id, "t1", NULL));
+    CHECK_TEXT("RUNNING f:COMPLETED t1:SCHEDULED t2:SCHEDULED j:IN_PROGRESS", wf_state(lab, id));
+    CHECK(pawl_str_equal(t2, wf_latest(lab, id, "t2").task_id));
+    wf_check(lab);
+    wf_complete(lab, "t2", NULL);
+    wf_complete(lab, "t1", NULL);
+    wf_complete(lab, "t3", NULL);
+    CHECK_TEXT("COMPLETED f:COMPLETED t1:COMPLETED t2:COMPLETED j:COMPLETED t3:COMPLETED",
+               wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-042 a rerun from a fork begins all of its branches anew, from a JOIN only itself")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1 "," FORK_OF_TWO, NULL, NULL);
+    wf_complete(lab, "t1", NULL);
+    wf_complete(lab, "t2", NULL);
+    wf_complete(lab, "t3", NULL);
+    CHECK_TEXT("COMPLETED t1:COMPLETED f:COMPLETED t3:COMPLETED t2:COMPLETED j:COMPLETED",
+               wf_state(lab, id));
+    CHECK_DONE(rerun(lab, id, "j", NULL));
+    CHECK_TEXT("COMPLETED t1:COMPLETED f:COMPLETED t3:COMPLETED t2:COMPLETED j:COMPLETED",
+               wf_state(lab, id));
+    CHECK_DONE(rerun(lab, id, "f", NULL));
+    CHECK_TEXT("RUNNING t1:COMPLETED f:COMPLETED t3:SCHEDULED t2:SCHEDULED j:IN_PROGRESS",
+               wf_state(lab, id));
+    wf_complete(lab, "t2", NULL);
+    wf_complete(lab, "t3", NULL);
+    CHECK_TEXT("COMPLETED t1:COMPLETED f:COMPLETED t3:COMPLETED t2:COMPLETED j:COMPLETED",
+               wf_state(lab, id));
+    CHECK_DONE(rerun(lab, id, "t1", NULL));
+    CHECK_TEXT("RUNNING t1:SCHEDULED", wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-042 what a fork had not begun when the workflow ended is begun by the rerun")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(
+        lab,
+        T1 ",{'name':'f','taskReferenceName':'f','type':'FORK_JOIN','forkTasks':[[{'name':'x',"
+           "'type':'TERMINATE','taskReferenceName':'x','inputParameters':{'terminationStatus':"
+           "'${t1.output.end}'}}],[" T2 "]]},{'name':'j','taskReferenceName':'j','type':'JOIN',"
+           "'joinOn':['t2']}",
+        NULL, NULL);
+    wf_complete(lab, "t1", "{'end':'FAILED'}");
+    CHECK_TEXT("FAILED t1:COMPLETED f:COMPLETED x:COMPLETED j:CANCELED", wf_state(lab, id));
+    CHECK_DONE(rerun(lab, id, "j", NULL));
+    CHECK_TEXT("RUNNING t1:COMPLETED f:COMPLETED x:COMPLETED j:IN_PROGRESS t2:SCHEDULED",
+               wf_state(lab, id));
+    wf_complete(lab, "t2", NULL);
+    CHECK_TEXT("COMPLETED t1:COMPLETED f:COMPLETED x:COMPLETED j:COMPLETED t2:COMPLETED",
+               wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-042 tasks that were skipped before the task stay so")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1 "," T2 "," T3, NULL, NULL);
+    CHECK_DONE(wf_operate(
+        lab, id, OPERATE(.verb = PAWL_WORKFLOW_SKIP, .reference = PAWL_STR("t2"))));
+    wf_complete(lab, "t1", NULL);
+    wf_fail(lab, "t3", "no");
+    CHECK_TEXT("FAILED t1:COMPLETED t2:SKIPPED t3:FAILED", wf_state(lab, id));
+    CHECK_DONE(rerun(lab, id, "t3", NULL));
+    CHECK_TEXT("RUNNING t1:COMPLETED t2:SKIPPED t3:SCHEDULED", wf_state(lab, id));
+    wf_fail(lab, "t3", "no");
+    CHECK_DONE(rerun(lab, id, "t1", NULL));
+    CHECK_TEXT("RUNNING t1:SCHEDULED", wf_state(lab, id)); /* what follows is gone, skipped or not */
+    wf_complete(lab, "t1", NULL);
+    CHECK_TEXT("RUNNING t1:COMPLETED t2:SCHEDULED", wf_state(lab, id));
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_TERMINATE)));
+    CHECK_DONE(rerun(lab, id, "t2", NULL));
+    wf_complete(lab, "t2", NULL);
+    wf_complete(lab, "t3", NULL);
+    CHECK_TEXT("COMPLETED t1:COMPLETED t2:COMPLETED t3:COMPLETED", wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-042 a workflow that ran out of its time has it anew after a rerun")
+{
+    lab_open(lab);
+    struct pawl_str id =
+        wf_start(lab, T1 "," T2, "'timeoutSeconds':30,'timeoutPolicy':'TIME_OUT_WF'", NULL);
+    wf_complete(lab, "t1", NULL);
+    lab_pass(lab, 30 * SECOND_MS);
+    CHECK_TEXT("TIMED_OUT t1:COMPLETED t2:CANCELED", wf_state(lab, id));
+    CHECK_DONE(rerun(lab, id, "t2", NULL));
+    lab_pass(lab, 20 * SECOND_MS);
+    CHECK_TEXT("RUNNING t1:COMPLETED t2:SCHEDULED", wf_state(lab, id));
+    lab_pass(lab, 10 * SECOND_MS);
+    CHECK_TEXT("TIMED_OUT t1:COMPLETED t2:CANCELED", wf_state(lab, id));
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RERUN)));
+    CHECK_TEXT("RUNNING t1:SCHEDULED", wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_SQLITE("W-042 a workflow of too many tasks is rerun from its start alone")
+{
+    lab_open(lab);
+    struct pawl_str tasks = {0};
+    for (int i = 0; i < PAWL_RERUN_RECORDS_MAX; i++) {
+        tasks = pawl_arena_format(lab->keep, "%.*s{'name':'n','taskReferenceName':'n%d','type':'NOOP'},",
+                                  PAWL_STR_ARG(tasks), i);
+    }
+    tasks = pawl_arena_format(lab->keep, "%.*s" T1, PAWL_STR_ARG(tasks));
+    struct pawl_str id = wf_start(lab, tasks.ptr, NULL, NULL);
+    lab_settle(lab, lab->pawl);
+    wf_fail(lab, "t1", "no");
+    CHECK_REFUSED(PAWL_TOO_LARGE, rerun(lab, id, "n0", NULL));
+    struct pawl_workflow_view view = wf_get(lab, id);
+    CHECK_EQ(PAWL_WORKFLOW_FAILED, view.row.state);
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RERUN)));
+    lab_settle(lab, lab->pawl);
+    wf_complete(lab, "t1", NULL);
+    CHECK_EQ(PAWL_WORKFLOW_COMPLETED, wf_get(lab, id).row.state);
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-138 a rerun from a WAIT begins its time anew, from a SWITCH takes another branch")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(
+        lab,
+        "{'name':'w','taskReferenceName':'w','type':'WAIT','inputParameters':{'duration':'30s'}},"
+        "{'name':'s','taskReferenceName':'s','type':'SWITCH','evaluatorType':'value-param',"
+        "'expression':'c','inputParameters':{'c':'${workflow.input.c}','d':1},'decisionCases':{"
+        "'a':[" T1 "],'b':[" T2 "]}}," T3,
+        NULL, "{'c':'a'}");
+    lab_pass(lab, 30 * SECOND_MS);
+    wf_complete(lab, "t1", NULL);
+    wf_complete(lab, "t3", NULL);
+    CHECK_TEXT("COMPLETED w:COMPLETED s:COMPLETED t1:COMPLETED t3:COMPLETED", wf_state(lab, id));
+    CHECK_DONE(rerun(lab, id, "s", "{'c':'b'}"));
+    CHECK_TEXT("RUNNING w:COMPLETED s:COMPLETED t2:SCHEDULED", wf_state(lab, id));
+    CHECK_TEXT("{\"c\":\"b\",\"d\":1,\"case\":\"b\",\"hasChildren\":\"true\"}",
+               wf_text(lab, wf_latest(lab, id, "s").input));
+    wf_complete(lab, "t2", NULL);
+    wf_complete(lab, "t3", NULL);
+    CHECK_TEXT("COMPLETED w:COMPLETED s:COMPLETED t2:COMPLETED t3:COMPLETED", wf_state(lab, id));
+    CHECK_DONE(rerun(lab, id, "t2", NULL)); /* inside a case: the flow leaves it as before */
+    CHECK_TEXT("RUNNING w:COMPLETED s:COMPLETED t2:SCHEDULED", wf_state(lab, id));
+    wf_complete(lab, "t2", NULL);
+    wf_complete(lab, "t3", NULL);
+    CHECK_DONE(rerun(lab, id, "w", NULL));
+    CHECK_TEXT("RUNNING w:IN_PROGRESS", wf_state(lab, id));
+    lab_pass(lab, 29 * SECOND_MS);
+    CHECK_TEXT("RUNNING w:IN_PROGRESS", wf_state(lab, id));
+    lab_pass(lab, 1 * SECOND_MS);
+    CHECK_TEXT("RUNNING w:COMPLETED s:COMPLETED t1:SCHEDULED", wf_state(lab, id));
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_TERMINATE)));
+    CHECK_DONE(rerun(lab, id, "w", "{'duration':'5s'}"));
+    lab_pass(lab, 5 * SECOND_MS);
+    CHECK_TEXT("RUNNING w:COMPLETED s:COMPLETED t1:SCHEDULED", wf_state(lab, id));
     wf_check(lab);
 }
 

@@ -137,11 +137,16 @@ static void operate(struct lab *lab, struct dice *dice, struct pawl_str id)
         PAWL_WORKFLOW_PAUSE,          PAWL_WORKFLOW_RESUME, PAWL_WORKFLOW_RESUME,
         PAWL_WORKFLOW_RETRY,          PAWL_WORKFLOW_RETRY,  PAWL_WORKFLOW_RESTART,
         PAWL_WORKFLOW_TERMINATE,      PAWL_WORKFLOW_SKIP,   PAWL_WORKFLOW_DECIDE,
-        PAWL_WORKFLOW_RESET_CALLBACKS};
+        PAWL_WORKFLOW_RESET_CALLBACKS, PAWL_WORKFLOW_RERUN, PAWL_WORKFLOW_RERUN,
+        PAWL_WORKFLOW_RERUN};
     char reference[16];
     (void)snprintf(reference, sizeof reference, "r%d", (int)roll(dice, 20));
     struct pawl_workflow_operate ask = {.verb = verbs[roll(dice, COUNT_OF(verbs))],
                                         .reference = pawl_str_of(reference)};
+    struct pawl_workflow_view view = wf_get(lab, id);
+    if (ask.verb == PAWL_WORKFLOW_RERUN && view.tasks.count > 0) { /* from any of its tasks */
+        ask.task_id = view.tasks.items[roll(dice, view.tasks.count)].task_id;
+    }
     (void)wf_operate(lab, id, &ask); /* what its state does not allow is refused */
 }
 

@@ -156,7 +156,7 @@ enum pawl_continuation_kind {
     PAWL_CONTINUE_REMAINS = 5,    /* delete more events and log lines of a removed task */
     PAWL_CONTINUE_CALENDAR = 6,   /* arm calendar times anew */
     /* task is the workflow's key */
-    PAWL_CONTINUE_DECISION = 7,   /* what is left of a decision, in args; the workflow counts it as open */
+    PAWL_CONTINUE_DECISION = 7,   /* what is left of a decision of the run cursor, in args; the workflow counts it as open */
     PAWL_CONTINUE_CANCEL = 8,     /* cancel what is open of a workflow that has ended */
     PAWL_CONTINUE_FAILURE = 9,    /* start the failure workflow of one that has ended */
     PAWL_CONTINUE_UNDECIDED = 10, /* decide more of what has ended while it was paused */

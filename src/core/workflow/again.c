@@ -14,8 +14,7 @@ static enum pawl_code refuse(struct pawl_decision *d, enum pawl_code code, const
                           pawl_workflow_state_name(d->workflow->state), why);
 }
 
-/* It runs again, and nothing is known of its end. */
-static void reopen(struct pawl_decision *d)
+void pawl_workflow_reopen(struct pawl_decision *d)
 {
     struct pawl_workflow_row *w = d->workflow;
     w->state = PAWL_WORKFLOW_RUNNING;
@@ -73,7 +72,7 @@ enum pawl_code pawl_workflow_retry(struct pawl_decision *d)
     if (ended == NULL) return PAWL_BUSY;
     int64_t failed = d->workflow->failed;
     pawl_decision_begin(d);
-    reopen(d);
+    pawl_workflow_reopen(d);
     for (size_t i = ended->count; i > 0;
          i--) { /* it ended over time while it was paused: its flow goes on */
         pawl_todo_push(d, PAWL_TODO_ENDED, ((const int64_t *)ended->rows)[i - 1],
@@ -100,23 +99,28 @@ enum pawl_code pawl_workflow_retry(struct pawl_decision *d)
 
 /* ---- A new run ---- */
 
+void pawl_workflow_run_begin(struct pawl_decision *d)
+{
+    struct pawl_workflow_row *w = d->workflow;
+    (void)pawl_continuation_add(
+        d->step, &(struct pawl_continuation_row){
+                     .kind = PAWL_CONTINUE_RUN_REMOVE, .task = w->key, .cursor = w->run});
+    pawl_workflow_reopen(d);
+    w->run = pawl_step_key(d->step);
+    w->next_seq = 1;
+    w->open = 0;
+    w->ahead = 0;
+    w->last = 0;
+}
+
 static enum pawl_code begin_run(struct pawl_decision *d, const struct pawl_definition *definition,
                                 int64_t snapshot)
 {
     struct pawl_step *step = d->step;
     struct pawl_workflow_row *w = d->workflow;
-    (void)pawl_continuation_add(
-        step, &(struct pawl_continuation_row){
-                  .kind = PAWL_CONTINUE_RUN_REMOVE, .task = w->key, .cursor = w->run});
-    reopen(d);
-    w->run = pawl_step_key(step);
+    pawl_workflow_run_begin(d);
     w->snapshot = snapshot;
     w->definition_version = (int32_t)definition->version;
-    w->next_seq = 1;
-    w->open = 0;
-    w->ahead = 0;
-    w->last = 0;
-    w->retried_at_ms = 0;
     pawl_workflow_payload_drop(step, w, PAWL_WORKFLOW_PAYLOAD_VARIABLES);
     if (pawl_overlay_is_object(definition->variables)) {
         pawl_workflow_payload_put(step, w, PAWL_WORKFLOW_PAYLOAD_VARIABLES, definition->variables);
@@ -151,6 +155,7 @@ enum pawl_code pawl_workflow_restart(struct pawl_decision *d,
     }
     pawl_decision_begin(d);
     d->workflow->created_at_ms = d->step->now_ms;
+    d->workflow->retried_at_ms = 0;
     return begin_run(d, definition, snapshot);
 }
 
@@ -158,11 +163,6 @@ enum pawl_code pawl_workflow_rerun(struct pawl_decision *d, const struct pawl_wo
 {
     if (!pawl_workflow_state_is_terminal(d->workflow->state))
         return refuse(d, PAWL_STATE, "it has to end first");
-    if (ask->task_id.len > 0) {
-        return pawl_error_set(
-            &d->command->err, PAWL_UNSUPPORTED,
-            "task_id: a rerun from a task is not there yet; without one it begins anew");
-    }
     pawl_decision_begin(d);
     if (ask->workflow_input.len > 0) {
         struct pawl_str input =
@@ -170,7 +170,9 @@ enum pawl_code pawl_workflow_rerun(struct pawl_decision *d, const struct pawl_wo
         pawl_workflow_payload_put(d->step, d->workflow, PAWL_WORKFLOW_PAYLOAD_INPUT, input);
     }
     if (ask->correlation_id.len > 0) d->workflow->correlation_id = ask->correlation_id;
-    return begin_run(d, d->definition, d->workflow->snapshot);
+    d->workflow->retried_at_ms = d->step->now_ms; /* its time-out counts anew */
+    return ask->task_id.len > 0 ? pawl_workflow_rerun_from(d, ask)
+                                : begin_run(d, d->definition, d->workflow->snapshot);
 }
 
 /* ---- Removal ---- */

@@ -212,6 +212,21 @@ static void run(struct pawl_decision *d, int64_t key)
     if (type != NULL && type->run != NULL) type->run(d, entry);
 }
 
+/* The same record, with the input that it has: its type begins it as it does at first. */
+static void run_again(struct pawl_decision *d, int64_t key)
+{
+    struct pawl_entry *entry = pawl_record_find(d->step, key);
+    struct pawl_entry *task = entry == NULL ? NULL : pawl_record_task(d->step, entry->row);
+    if (task == NULL) return;
+    struct pawl_str input = pawl_payload_look(d->step, task->row, PAWL_PAYLOAD_INPUT);
+    if (is_stopped(d)) return;
+    int32_t node = ((const struct pawl_record_row *)entry->row)->node;
+    d->again = entry;
+    d->again_input = input.len > 0 ? input : PAWL_STR("{}");
+    pawl_node_rules(d->definition->nodes[node].type)->map(d, node);
+    d->again = NULL;
+}
+
 /* What is left goes on in a continuation, which the workflow counts as open. */
 static void leave(struct pawl_decision *d)
 {
@@ -229,7 +244,10 @@ static void leave(struct pawl_decision *d)
     d->workflow->open++;
     (void)pawl_continuation_add(
         d->step, &(struct pawl_continuation_row){
-                     .kind = PAWL_CONTINUE_DECISION, .task = d->workflow->key, .args = text});
+                     .kind = PAWL_CONTINUE_DECISION,
+                     .task = d->workflow->key,
+                     .cursor = d->workflow->run,
+                     .args = text});
 }
 
 static void finish(struct pawl_decision *d)
@@ -256,6 +274,9 @@ static void do_one(struct pawl_decision *d, struct pawl_todo todo)
         break;
     case PAWL_TODO_PLACE:
         place(d, todo.task);
+        break;
+    case PAWL_TODO_AGAIN:
+        run_again(d, todo.task);
         break;
     }
 }
@@ -300,6 +321,7 @@ void pawl_decide_slice(struct pawl_step *step, struct pawl_command *command,
 {
     struct pawl_decision d;
     if (pawl_decision_open(step, command, row->task, &d) != PAWL_OK) return;
+    if (d.workflow->run != row->cursor) return; /* it was begun anew meanwhile */
     pawl_decision_begin(&d);
     d.workflow->open--;
     if (pawl_workflow_state_is_terminal(d.workflow->state)) return;

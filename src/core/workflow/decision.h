@@ -21,6 +21,7 @@ enum pawl_todo_kind {
     PAWL_TODO_ENDED,     /* the record of task has ended; node is where the flow goes on */
     PAWL_TODO_RUN,       /* the record of task may go on by itself */
     PAWL_TODO_PLACE,     /* the record of task gets its place among the others */
+    PAWL_TODO_AGAIN,     /* the record of task is run again, as it is */
 };
 
 /* Where the flow goes on, besides nodes. */
@@ -45,6 +46,8 @@ struct pawl_decision {
     size_t todo_count;
     size_t todo_room;
     int32_t made;           /* records, so far */
+    struct pawl_entry *again;     /* the record that is run again: its node makes no other; NULL = none */
+    struct pawl_str again_input;  /* what it is run with */
     int64_t retry_after_ms; /* of the failure that this decision is about: 0 = by its definition, -1
                                = at once */
 };
@@ -109,6 +112,9 @@ void pawl_record_offer(struct pawl_decision *d, struct pawl_entry *record, int64
 void pawl_record_reopen(struct pawl_decision *d, const struct pawl_record_row *record,
                         struct pawl_task_row *task);
 
+/* It goes over to the workflow's present run: the newest attempt of its reference, or an older one. */
+void pawl_record_move(struct pawl_decision *d, struct pawl_entry *record, bool is_newest);
+
 /* By task key, and the newest of a reference in this run; NULL if there is none or the set is
  * short. */
 struct pawl_entry *pawl_record_find(struct pawl_step *step, int64_t task);
@@ -126,6 +132,7 @@ enum pawl_records {
     PAWL_RECORDS_OPEN,
     PAWL_RECORDS_UNDECIDED, /* ended, while the workflow was paused */
     PAWL_RECORDS_BAD,       /* ended badly, and the newest of their references */
+    PAWL_RECORDS_ALL,       /* from the first; at most PAWL_RERUN_RECORDS_MAX */
 };
 /* The records of the run that are so now, beyond a task key: int64_t task keys of at most a slice
  * of those stored, and of those that this step has made. If it is cut there are more beyond
@@ -304,13 +311,19 @@ extern const struct pawl_node_rules pawl_node_wait;
 extern const struct pawl_node_rules pawl_node_human;
 extern const struct pawl_node_rules pawl_node_noop;
 
+/* The branches of a fork begin, or go on where they are; its JOIN is made if there is none. */
+void pawl_fork_branch(struct pawl_decision *d, int32_t node);
+/* Where the flow goes on from a SWITCH that has chosen this case. */
+int32_t pawl_switch_next(const struct pawl_decision *d, int32_t node, struct pawl_str chosen);
 /* The record of the JOIN of a fork with so many branches; 0 = it stands by itself. */
 struct pawl_entry *pawl_join_make(struct pawl_decision *d, int32_t node, int32_t branches);
 /* What JOINs count (types/join.c): a record that is named in a joinOn is over, or (by = -1) is not
  * after all. */
 void pawl_join_count(struct pawl_decision *d, const struct pawl_record_row *record, int32_t by);
-/* A JOIN that has ended waits again. */
+/* A JOIN that has ended waits again, for what it joins and is not over. */
 void pawl_join_reopen(struct pawl_decision *d, struct pawl_entry *join);
+/* The same, for the flow of all of its branches too. */
+void pawl_join_again(struct pawl_decision *d, struct pawl_entry *join);
 /* The flow of a branch has come to its JOIN. */
 void pawl_join_reach(struct pawl_decision *d, struct pawl_entry *join, int64_t from);
 

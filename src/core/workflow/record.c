@@ -87,6 +87,8 @@ static bool is_one_of(enum pawl_records which, const struct pawl_record_row *rec
         return is_terminal && !record->is_decided;
     case PAWL_RECORDS_BAD:
         return pawl_record_status_is_bad(record->status) && !record->is_superseded;
+    case PAWL_RECORDS_ALL:
+        return true;
     }
     return false;
 }
@@ -108,10 +110,12 @@ const struct pawl_rows *pawl_records_list(struct pawl_decision *d, enum pawl_rec
         [PAWL_RECORDS_OPEN] = PAWL_LOOK_RECORDS_OPEN,
         [PAWL_RECORDS_UNDECIDED] = PAWL_LOOK_RECORDS_UNDECIDED,
         [PAWL_RECORDS_BAD] = PAWL_LOOK_RECORDS_BAD,
+        [PAWL_RECORDS_ALL] = PAWL_LOOK_RECORDS,
     };
+    int32_t limit = which == PAWL_RECORDS_ALL ? PAWL_RERUN_RECORDS_MAX : PAWL_SLICE_ROWS_MAX;
     struct pawl_step *step = d->step;
     struct pawl_entry *list =
-        pawl_set_look(&step->set, looks[which], d->workflow->run, none, after, PAWL_SLICE_ROWS_MAX);
+        pawl_set_look(&step->set, looks[which], d->workflow->run, none, after, limit);
     if (list == NULL || !list->is_loaded) return NULL;
     const struct pawl_rows *stored = list->row;
     const struct pawl_append *touched =
@@ -154,12 +158,21 @@ const struct pawl_task_definition *pawl_record_definition(struct pawl_decision *
     return pawl_node_definition(d, record->node, pawl_record_type(n, queue->name, record->domain));
 }
 
+static bool is_again(const struct pawl_decision *d, int32_t node)
+{
+    return d->again != NULL && ((const struct pawl_record_row *)d->again->row)->node == node;
+}
+
 bool pawl_record_input(struct pawl_decision *d, int32_t node,
                        const struct pawl_task_definition *definition, struct pawl_str id,
                        struct pawl_str *out)
 {
     const struct pawl_node *n = &d->definition->nodes[node];
     struct pawl_workflow_scope scope;
+    if (is_again(d, node)) {
+        *out = d->again_input;
+        return true;
+    }
     struct pawl_json_writer w;
     bool is_needed = false;
     pawl_workflow_scope_init(&scope, d, id);
@@ -254,8 +267,57 @@ static struct pawl_task_row *make_task(struct pawl_decision *d, const struct paw
     return task;
 }
 
+/* It is counted as open already. Nothing of what became of it is left but its number of attempts; who held it before holds it no more. */
+static struct pawl_entry *make_again(struct pawl_decision *d, const struct pawl_record_new *ask)
+{
+    struct pawl_step *step = d->step;
+    struct pawl_entry *entry = d->again;
+    struct pawl_entry *task_entry = pawl_record_task(step, entry->row);
+    if (task_entry == NULL) return NULL;
+    struct pawl_record_row *record = pawl_set_change(&step->set, entry);
+    struct pawl_task_row *task = pawl_set_change(&step->set, task_entry);
+    record->status = ask->status;
+    record->first_scheduled_at_ms = step->now_ms;
+    record->scheduled_at_ms = step->now_ms;
+    record->start_delay_s = 0;
+    record->callback_after_s = 0;
+    record->worker = none;
+    note_touched(step, record);
+    if (!pawl_str_equal(ask->input, d->again_input)) {
+        put_payload(step, task, PAWL_PAYLOAD_INPUT, ask->input);
+    }
+    task->payload_bytes = (int64_t)ask->input.len;
+    pawl_lease_clear(step, task);
+    task->claims = 0;
+    task->rank = PAWL_RANK_NONE;
+    task->ready_at_ms = 0;
+    task->run_at_ms = 0;
+    pawl_record_reopen(d, record, task);
+    if (task->state == PAWL_TASK_QUEUED) {
+        task->started_at_ms = 0;
+        pawl_task_offer(step, task);
+        pawl_event_add(step, task, PAWL_EVENT_QUEUED, PAWL_CAUSE_QUEUED, none, none);
+        pawl_record_arm(d, record, task);
+    }
+    return entry;
+}
+
+void pawl_record_move(struct pawl_decision *d, struct pawl_entry *entry, bool is_newest)
+{
+    struct pawl_step *step = d->step;
+    struct pawl_record_row *record = pawl_set_change(&step->set, entry);
+    record->run = d->workflow->run;
+    record->is_superseded = !is_newest;
+    note_touched(step, record);
+    int64_t *key = is_newest ? pawl_step_take(step, sizeof *key) : NULL;
+    if (key == NULL) return;
+    *key = record->task;
+    pawl_set_know(&step->set, PAWL_LOOK_RECORD_LATEST, record->run, record->reference, key);
+}
+
 struct pawl_entry *pawl_record_make(struct pawl_decision *d, const struct pawl_record_new *ask)
 {
+    if (is_again(d, ask->node)) return make_again(d, ask);
     struct pawl_step *step = d->step;
     const struct pawl_node *n = &d->definition->nodes[ask->node];
     struct pawl_str name = queue_name(d, ask);

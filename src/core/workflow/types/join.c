@@ -186,6 +186,14 @@ void pawl_join_reopen(struct pawl_decision *d, struct pawl_entry *entry)
     pawl_todo_push(d, PAWL_TODO_RUN, row->task, 0);
 }
 
+void pawl_join_again(struct pawl_decision *d, struct pawl_entry *entry)
+{
+    struct pawl_record_row *row = pawl_set_change(&d->step->set, entry);
+    const struct pawl_node *fork = fork_of(d, row->node);
+    row->join_branches = fork == NULL ? 0 : fork->list_count;
+    pawl_join_reopen(d, entry);
+}
+
 /* ---- Its end ---- */
 
 struct ending {

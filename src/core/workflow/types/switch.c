@@ -40,6 +40,13 @@ static struct pawl_str chosen_output(struct pawl_decision *d, struct pawl_str ch
     return pawl_json_writer_done(&w);
 }
 
+int32_t pawl_switch_next(const struct pawl_decision *d, int32_t node, struct pawl_str chosen)
+{
+    int32_t list = pawl_definition_case(d->definition, node, chosen);
+    int32_t first = list == PAWL_NOWHERE ? PAWL_NOWHERE : d->definition->lists[list].first;
+    return first == PAWL_NOWHERE ? PAWL_FLOW_SUCCESSOR : first;
+}
+
 static void map(struct pawl_decision *d, int32_t node)
 {
     const struct pawl_node *n = &d->definition->nodes[node];
@@ -56,15 +63,13 @@ static void map(struct pawl_decision *d, int32_t node)
     if (pawl_json_parse(input, d->step->set.arena, &object, NULL) != PAWL_OK) return;
     struct pawl_str chosen =
         pawl_value_text(pawl_json_member(object, n->expression), d->step->set.arena);
-    int32_t list = pawl_definition_case(d->definition, node, chosen);
-    int32_t first = list == PAWL_NOWHERE ? PAWL_NOWHERE : d->definition->lists[list].first;
+    int32_t next = pawl_switch_next(d, node, chosen);
     struct pawl_entry *record =
-        pawl_record_pass(d, node, chosen_input(d, object, chosen, first != PAWL_NOWHERE),
+        pawl_record_pass(d, node, chosen_input(d, object, chosen, next != PAWL_FLOW_SUCCESSOR),
                          &(struct pawl_record_end){.status = PAWL_RECORD_COMPLETED,
                                                    .output = chosen_output(d, chosen)});
     if (record == NULL) return;
-    pawl_todo_push(d, PAWL_TODO_ENDED, ((const struct pawl_record_row *)record->row)->task,
-                   first == PAWL_NOWHERE ? PAWL_FLOW_SUCCESSOR : first);
+    pawl_todo_push(d, PAWL_TODO_ENDED, ((const struct pawl_record_row *)record->row)->task, next);
 }
 
 const struct pawl_node_rules pawl_node_switch = {.map = map};
