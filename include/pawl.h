@@ -251,7 +251,7 @@ struct pawl_event {
 };
 
 /* Hears of every committed event of this handle's own steps, in order, after the commit and outside every
- * lock, on a thread of its own, so that a slow one harms only itself: beyond PAWL_LISTENER_EVENTS_MAX waiting
+ * lock (the detail of a resume does not name the checkpoint, as history does), on a thread of its own, so that a slow one harms only itself: beyond PAWL_LISTENER_EVENTS_MAX waiting
  * events the oldest are dropped. Of a driven handle it is called by pawl_step and by the calls themselves.
  * Events are borrowed for the call. It may call back into the handle, but not close it. */
 enum { PAWL_LISTENER_EVENTS_MAX = 1024 };
@@ -1129,23 +1129,27 @@ struct pawl_spread {
 
 struct pawl_counted {
     struct pawl_str name;
+    struct pawl_str action; /* of events, as in struct pawl_event; may be empty */
     int64_t count;
 };
 
 /* What this handle has done since it was opened; other processes have counts of their own. */
 struct pawl_counters {
     int64_t failed_steps;   /* rolled back, or their outcome not known; their commands were tried again or answered so */
+    int64_t races;          /* of them, those that others were faster than, and that were tried again at once */
     int64_t renewals;       /* leases prolonged */
     int64_t late_results;   /* outcomes of who had lost his lease, kept beside their tasks */
     int64_t workflows_started;
     const struct pawl_counted *workflows_ended; /* by state; all of them, in keep */
     size_t workflows_ended_count;
-    const struct pawl_counted *events;          /* by type, as in struct pawl_event; all of them, in keep */
+    const struct pawl_counted *events;          /* by type and action; all of them, in keep */
     size_t event_count;
     struct pawl_spread step_commands; /* committed steps, by how many commands they did at once */
     struct pawl_spread step_ms;       /* how long they took, without the wait for their turn */
     struct pawl_spread commit_ms;     /* of it, the commit: on SQLite the sync of the log */
     struct pawl_spread late_ms;       /* how long after its instant was dealt with what had come due */
+    struct pawl_spread wait_ms;       /* how long tasks had been ready when they were claimed */
+    struct pawl_spread run_ms;        /* how long attempts took that have ended */
 };
 
 /* Never waits. Counters that belong together may be one step apart. */

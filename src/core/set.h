@@ -139,6 +139,7 @@ struct pawl_event_new {
     struct pawl_event_row row;
     const struct pawl_task_row *task; /* for what listeners are told: id, title, queue; immutable parts */
     struct pawl_str queue_name;       /* may be empty until rendered */
+    int64_t waited_ms;                /* of a start: how long the task had been ready; -1 = it was not */
 };
 
 struct pawl_ack {

@@ -41,6 +41,16 @@ static int64_t renewed_by(const struct pawl_command *command)
     return renewed;
 }
 
+static void count_event(struct pawl_counting *counting, const struct pawl_event_new *event)
+{
+    enum pawl_event_type type = event->row.type;
+    bool is_end = type == PAWL_EVENT_COMPLETED || type == PAWL_EVENT_RETRY_SCHEDULED ||
+                  type == PAWL_EVENT_DEAD_LETTERED;
+    add(&counting->events[type], 1);
+    if (event->waited_ms >= 0) pawl_counting_spread_add(&counting->wait_ms, event->waited_ms);
+    if (is_end) pawl_counting_spread_add(&counting->run_ms, event->row.duration_ms);
+}
+
 static void count_notices(struct pawl_counting *counting, const struct pawl_append *notices)
 {
     for (size_t i = 0; i < notices->count; i++) {
@@ -53,9 +63,7 @@ static void count_notices(struct pawl_counting *counting, const struct pawl_appe
 void pawl_counting_step(struct pawl_counting *counting, const struct pawl_transaction *t)
 {
     const struct pawl_append *events = &t->step.set.appends[PAWL_APPEND_EVENT];
-    for (size_t i = 0; i < events->count; i++) {
-        add(&counting->events[((struct pawl_event_new *const *)events->items)[i]->row.type], 1);
-    }
+    for (size_t i = 0; i < events->count; i++) count_event(counting, ((struct pawl_event_new *const *)events->items)[i]);
     for (const struct pawl_request *r = t->done.first; r != NULL; r = r->next) {
         add(&counting->renewals, renewed_by(&r->command));
     }
@@ -90,9 +98,10 @@ static const struct pawl_counted *events_of(const struct pawl_counting *counting
     *count = 0;
     for (int type = PAWL_EVENT_NONE + 1; type < PAWL_EVENT_TYPE_SLOTS; type++) {
         struct pawl_str name = pawl_event_type_text((enum pawl_event_type)type);
+        struct pawl_str action = pawl_event_action_text((enum pawl_event_type)type);
         size_t at = 0;
-        while (at < *count && !pawl_str_equal(out[at].name, name)) at++;
-        if (at == *count) out[(*count)++] = (struct pawl_counted){.name = name};
+        while (at < *count && !(pawl_str_equal(out[at].name, name) && pawl_str_equal(out[at].action, action))) at++;
+        if (at == *count) out[(*count)++] = (struct pawl_counted){.name = name, .action = action};
         out[at].count += look(&counting->events[type]);
     }
     return out;
@@ -107,8 +116,8 @@ static const struct pawl_counted *ended_of(const struct pawl_counting *counting,
     for (int state = 0; state < PAWL_WORKFLOW_STATE_COUNT; state++) {
         if (!pawl_workflow_state_is_terminal((enum pawl_workflow_state)state)) continue;
         out[(*count)++] = (struct pawl_counted){
-            pawl_str_of(pawl_workflow_state_name((enum pawl_workflow_state)state)),
-            look(&counting->workflows_ended[state])};
+            .name = pawl_str_of(pawl_workflow_state_name((enum pawl_workflow_state)state)),
+            .count = look(&counting->workflows_ended[state])};
     }
     return out;
 }
@@ -121,6 +130,7 @@ enum pawl_code pawl_counters(struct pawl *pawl, struct pawl_arena *keep, struct 
     const struct pawl_counting *counting = &pawl->counting;
     *out = (struct pawl_counters){
         .failed_steps = look(&counting->failed_steps),
+        .races = look(&counting->races),
         .renewals = look(&counting->renewals),
         .late_results = look(&counting->late_results),
         .workflows_started = look(&counting->workflows_started),
@@ -128,6 +138,8 @@ enum pawl_code pawl_counters(struct pawl *pawl, struct pawl_arena *keep, struct 
         .step_ms = spread_of(&counting->step_ms),
         .commit_ms = spread_of(&counting->commit_ms),
         .late_ms = spread_of(&counting->late_ms),
+        .wait_ms = spread_of(&counting->wait_ms),
+        .run_ms = spread_of(&counting->run_ms),
     };
     out->events = events_of(counting, keep, &out->event_count);
     out->workflows_ended = ended_of(counting, keep, &out->workflows_ended_count);

@@ -22,6 +22,7 @@ enum {
 
 struct pawl_counting {
     _Atomic int64_t failed_steps;
+    _Atomic int64_t races;
     _Atomic int64_t renewals;
     _Atomic int64_t late_results;
     _Atomic int64_t workflows_started;
@@ -31,6 +32,8 @@ struct pawl_counting {
     struct pawl_counting_spread step_ms;
     struct pawl_counting_spread commit_ms;
     struct pawl_counting_spread late_ms;
+    struct pawl_counting_spread wait_ms;
+    struct pawl_counting_spread run_ms;
 };
 
 struct pawl_transaction;

@@ -665,6 +665,7 @@ static enum pawl_code try_races(struct pawl *pawl, struct pawl_requests *list, s
     for (int race = 0; race < PAWL_RACES_MAX && code == PAWL_BUSY; race++) {
         code = try_once(pawl, list, company, list->count <= 1, err);
         if (!pawl_store_was_race(pawl->store) || patience_ms(pawl, list) <= 1) break;
+        atomic_fetch_add_explicit(&pawl->counting.races, 1, memory_order_relaxed);
     }
     return code;
 }

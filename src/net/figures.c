@@ -26,6 +26,21 @@ static void print_figures(struct pawl_metrics_page *page, const struct figure *f
     }
 }
 
+/* A name as the value of a label: quotes, backslashes and ends of lines are escaped. */
+static const char *label_of(const char *key, struct pawl_str value, char *out, size_t room)
+{
+    size_t len = (size_t)snprintf(out, room, "%s=\"", key);
+    for (size_t i = 0; i < value.len && len + 4 < room; i++) {
+        char c = value.ptr[i];
+        if (c == '"' || c == '\\' || c == '\n') out[len++] = '\\';
+        out[len++] = c == '\n' ? 'n' : c;
+    }
+    (void)snprintf(out + len, room - len, "\"");
+    return out;
+}
+
+enum { LABEL_BYTES_MAX = 2 * PAWL_QUEUE_NAME_BYTES_MAX + 16 };
+
 /* ---- The store ---- */
 
 static void print_health(struct pawl_metrics_page *page, const struct pawl_health *found)
@@ -50,22 +65,18 @@ static void print_health(struct pawl_metrics_page *page, const struct pawl_healt
     print_figures(page, figures, PAWL_COUNT_OF(figures));
 }
 
-/* ---- Its queues ---- */
-
-/* A name as the value of a label: quotes, backslashes and ends of lines are escaped. */
-static const char *label_of(const char *key, struct pawl_str value, char *out, size_t room)
+static void print_consumers(struct pawl_metrics_page *page, const struct pawl_health *found)
 {
-    size_t len = (size_t)snprintf(out, room, "%s=\"", key);
-    for (size_t i = 0; i < value.len && len + 4 < room; i++) {
-        char c = value.ptr[i];
-        if (c == '"' || c == '\\' || c == '\n') out[len++] = '\\';
-        out[len++] = c == '\n' ? 'n' : c;
+    static const char name[] = "pawl_consumer_behind";
+    pawl_metrics_help(page, name, "gauge", "Events that a consumer has not acknowledged.");
+    for (size_t i = 0; i < found->consumer_count; i++) {
+        char label[LABEL_BYTES_MAX];
+        const struct pawl_consumer *consumer = &found->consumers[i];
+        pawl_metrics_line(page, name, label_of("consumer", consumer->name, label, sizeof label), consumer->behind);
     }
-    (void)snprintf(out + len, room - len, "\"");
-    return out;
 }
 
-enum { LABEL_BYTES_MAX = 2 * PAWL_QUEUE_NAME_BYTES_MAX + 16 };
+/* ---- Its queues ---- */
 
 static void print_queues(struct pawl_metrics_page *page, const struct pawl_queues *queues, int64_t now_ms)
 {
@@ -111,13 +122,27 @@ static void print_spread(struct pawl_metrics_page *page, const char *name, const
     pawl_metrics_line(page, line, "", spread->count);
 }
 
-static void print_counted(struct pawl_metrics_page *page, const char *name, const char *help, const char *key,
-                          const struct pawl_counted *counted, size_t count)
+static void print_events(struct pawl_metrics_page *page, const struct pawl_counters *done)
 {
-    pawl_metrics_help(page, name, "counter", help);
-    for (size_t i = 0; i < count; i++) {
-        char label[LABEL_BYTES_MAX];
-        pawl_metrics_line(page, name, label_of(key, counted[i].name, label, sizeof label), counted[i].count);
+    static const char name[] = "pawl_events_total";
+    pawl_metrics_help(page, name, "counter",
+                      "What has become of tasks: task_started is a claim, task_recovery_pending a lost lease.");
+    for (size_t i = 0; i < done->event_count; i++) {
+        char label[128];
+        (void)snprintf(label, sizeof label, "type=\"%.*s\",action=\"%.*s\"", PAWL_STR_ARG(done->events[i].name),
+                       PAWL_STR_ARG(done->events[i].action));
+        pawl_metrics_line(page, name, label, done->events[i].count);
+    }
+}
+
+static void print_ended(struct pawl_metrics_page *page, const struct pawl_counters *done)
+{
+    static const char name[] = "pawl_workflows_ended_total";
+    pawl_metrics_help(page, name, "counter", "Workflows that have ended, by state.");
+    for (size_t i = 0; i < done->workflows_ended_count; i++) {
+        char label[64];
+        const struct pawl_counted *ended = &done->workflows_ended[i];
+        pawl_metrics_line(page, name, label_of("state", ended->name, label, sizeof label), ended->count);
     }
 }
 
@@ -129,12 +154,11 @@ static void print_counters(struct pawl_metrics_page *page, const struct pawl_cou
         {"pawl_workflows_started_total", "Workflows started.", done->workflows_started},
         {"pawl_steps_failed_total", "Steps that were rolled back, or whose outcome is not known.",
          done->failed_steps},
+        {"pawl_steps_raced_total", "Of them, those that others were faster than, and that were tried again at once.",
+         done->races},
     };
-    print_counted(page, "pawl_events_total",
-                  "What has become of tasks: task_started is a claim, task_recovery_pending a lost lease.", "type",
-                  done->events, done->event_count);
-    print_counted(page, "pawl_workflows_ended_total", "Workflows that have ended, by state.", "state",
-                  done->workflows_ended, done->workflows_ended_count);
+    print_events(page, done);
+    print_ended(page, done);
     print_figures(page, figures, PAWL_COUNT_OF(figures));
     print_spread(page, "pawl_step_commands", "Commands done by a step, and so by one commit.", &done->step_commands);
     print_spread(page, "pawl_step_ms", "Milliseconds of a step.", &done->step_ms);
@@ -142,6 +166,9 @@ static void print_counters(struct pawl_metrics_page *page, const struct pawl_cou
                  &done->commit_ms);
     print_spread(page, "pawl_timer_late_ms", "Milliseconds from the instant of what came due until it was dealt with.",
                  &done->late_ms);
+    print_spread(page, "pawl_task_wait_ms", "Milliseconds that tasks had been ready when they were claimed.",
+                 &done->wait_ms);
+    print_spread(page, "pawl_task_run_ms", "Milliseconds of attempts that have ended.", &done->run_ms);
 }
 
 void pawl_figures_print(struct pawl *pawl, struct pawl_metrics_page *page)
@@ -157,5 +184,6 @@ void pawl_figures_print(struct pawl *pawl, struct pawl_metrics_page *page)
     pawl_metrics_line(page, "pawl_store_up", "", code == PAWL_OK);
     if (code != PAWL_OK) return;
     print_health(page, &health);
+    print_consumers(page, &health);
     print_queues(page, &queues, health.now_ms);
 }

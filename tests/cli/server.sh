@@ -25,7 +25,7 @@ counts()
     get /metrics
     shows '^pawl_store_up 1$' '^pawl_tasks_dead_letters 1$' \
         '^pawl_http_requests_total\{verb="GET",route="/health",status="200"\} 1$' '^pawl_http_connections 1$' \
-        '^pawl_queue_ready\{queue="default"\} 0$' '^pawl_queues 1$' '^pawl_events_total\{type="task_created"\} 0$' \
+        '^pawl_queue_ready\{queue="default"\} 0$' '^pawl_queues 1$' '^pawl_events_total\{type="task_created",action=""\} 0$' \
         '^pawl_workflows_ended_total\{state="COMPLETED"\} 0$' '^pawl_step_ms_bucket\{le="\+Inf"\} '
     stop_server
 }

@@ -194,6 +194,26 @@ TEST_EACH_STORE("counters tell what the handle has done since it was opened")
     CHECK_EQ(6, done.step_commands.count);
     CHECK_EQ(6, done.step_commands.buckets[0]);
     CHECK_EQ(6, done.commit_ms.count);
+    CHECK_EQ(1, done.wait_ms.count);
+    CHECK_EQ(1, done.run_ms.count);
+}
+
+TEST_SQLITE("counters tell how long tasks waited, and how long their attempts took")
+{
+    lab_open(lab);
+    struct pawl_str id = lab_add(lab, NEW());
+    atomic_fetch_add(&lab->world.boot_ms, 40);
+    struct pawl_fence fence = lab_start(lab, id, "w");
+    struct pawl_failure failure = PAWL_FAILURE_INIT;
+    struct pawl_change change = PAWL_CHANGE_INIT;
+    failure.error = PAWL_STR("no");
+    change.fence = &fence;
+    atomic_fetch_add(&lab->world.boot_ms, 7);
+    CHECK_OK(pawl_task_fail(lab->pawl, id, &failure, &change, &lab->err), &lab->err);
+    struct pawl_counters done = counters(lab);
+    CHECK_EQ(40, done.wait_ms.sum);
+    CHECK_EQ(7, done.run_ms.sum);
+    CHECK_EQ(1, counted(done.events, done.event_count, "task_retry_scheduled"));
 }
 
 TEST_SQLITE("a counter tells how late what came due was dealt with")

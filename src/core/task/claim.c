@@ -193,6 +193,7 @@ static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct
     const struct pawl_task_row *before = entry->row;
     const struct pawl_queue_row *queue = pawl_queue_by_key(step, before->queue);
     int64_t armed_at_ms = before->due_at_ms;
+    int64_t ready_at_ms = before->rank == PAWL_RANK_NONE ? INT64_MAX : pawl_rank_ready_at_ms(before->rank);
     struct pawl_task_row *task = pawl_set_change(&step->set, entry);
     pawl_assert(task->open_dependencies == 0);
     pawl_task_move(task, PAWL_TASK_RUNNING, PAWL_BY_WORKER);
@@ -213,7 +214,9 @@ static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct
     task->due_at_ms = pawl_lease_due(task);
     if (task->workflow != 0) grant_of_workflow(step, task, armed_at_ms, command);
     pawl_task_touch(step, task);
-    pawl_event_add(step, task, PAWL_EVENT_STARTED, PAWL_CAUSE_NONE, worker->id, none);
+    struct pawl_event_new *event =
+        pawl_event_add(step, task, PAWL_EVENT_STARTED, PAWL_CAUSE_NONE, worker->id, none);
+    if (event != NULL && ready_at_ms <= step->now_ms) event->waited_ms = step->now_ms - ready_at_ms;
 }
 
 /* ---- The process behind a worker's id ----

@@ -158,13 +158,14 @@ static int64_t attempt_ms(const struct pawl_step *step, const struct pawl_task_r
     }
 }
 
-void pawl_event_add(struct pawl_step *step, struct pawl_task_row *task, enum pawl_event_type type,
-                    enum pawl_event_cause cause, struct pawl_str actor, struct pawl_str note)
+struct pawl_event_new *pawl_event_add(struct pawl_step *step, struct pawl_task_row *task,
+                                      enum pawl_event_type type, enum pawl_event_cause cause,
+                                      struct pawl_str actor, struct pawl_str note)
 {
     struct pawl_event_new *event = pawl_step_take(step, sizeof *event);
-    if (event == NULL) return;
+    if (event == NULL) return NULL;
     task->sequence++;
-    event->task = task;
+    *event = (struct pawl_event_new){.task = task, .waited_ms = -1};
     event->row = (struct pawl_event_row){
         .task = task->key,
         .sequence = task->sequence,
@@ -188,6 +189,7 @@ void pawl_event_add(struct pawl_step *step, struct pawl_task_row *task, enum paw
         (void)pawl_continuation_add(
             step, &(struct pawl_continuation_row){.kind = PAWL_CONTINUE_PRUNE, .task = task->key});
     }
+    return event;
 }
 
 void pawl_payload_put(struct pawl_step *step, struct pawl_task_row *task, enum pawl_payload_kind kind,

@@ -95,9 +95,11 @@ struct pawl_str pawl_worker_id(struct pawl_step *step, int64_t key);
  * is renewed. */
 void pawl_task_touch(struct pawl_step *step, struct pawl_task_row *task);
 
-/* Appends the event of a transition, last of all: it tells the row as it is now. note is cut to its limit. */
-void pawl_event_add(struct pawl_step *step, struct pawl_task_row *task, enum pawl_event_type type,
-                    enum pawl_event_cause cause, struct pawl_str actor, struct pawl_str note);
+/* Appends the event of a transition, last of all: it tells the row as it is now. note is cut to its limit.
+ * Returns it, or NULL without memory. */
+struct pawl_event_new *pawl_event_add(struct pawl_step *step, struct pawl_task_row *task,
+                                      enum pawl_event_type type, enum pawl_event_cause cause,
+                                      struct pawl_str actor, struct pawl_str note);
 /* The actor of a command: its fence's owner, else who it says. */
 struct pawl_str pawl_command_actor(const struct pawl_command *command);
 
