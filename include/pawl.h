@@ -22,6 +22,8 @@
  *   JSON      goes in and out as text. It is checked (UTF-8, depth, no duplicate keys), stored and given
  *             back as the bytes that came.
  *   threads   any thread may use a struct pawl at any time; an arena belongs to one thread at a time.
+ *   cancel    a thread that is cancelled (pthread_cancel) inside a call wedges the handle for all: where threads are
+ *             cancelled, let them disable it around calls (pthread_setcancelstate).
  *   fork      a handle does not survive it: in the child every call is PAWL_MISUSE, and close does nothing.
  *             Fork without exec only where no call is under way: a child that lives on holds what its
  *             parent had locked.

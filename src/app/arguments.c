@@ -368,6 +368,10 @@ int64_t pawl_given_instant_ms(struct pawl_cli *cli, const char *name)
                              "%s: `%.*s` is no instant such as 2026-11-30T17:45:00Z", name,
                              PAWL_STR_ARG(given->value));
     }
+    if (at_ms > PAWL_INSTANT_MS_MAX - PAWL_DELAY_MS_MAX) {
+        (void)pawl_error_set(complaint(cli), PAWL_INVALID, "%s: `%.*s` is beyond the year 9998", name,
+                             PAWL_STR_ARG(given->value));
+    }
     return at_ms;
 }
 

@@ -26,9 +26,8 @@ int pawl_cli_fail(struct pawl_cli *cli)
 {
     pawl_assert(cli->err.code != PAWL_OK);
     (void)fflush(cli->out.file); /* rows first, then what stopped them; main asks for its errors */
-    bool is_terminal = isatty(STDERR_FILENO) == 1;
-    struct pawl_str text = pawl_str_of(cli->err.text);
-    if (is_terminal) text = pawl_text_clean(cli->keep, text);
+    /* it may quote what was given; logs are read on terminals too */
+    struct pawl_str text = pawl_text_clean(cli->keep, pawl_str_of(cli->err.text));
     (void)fprintf(stderr, "pawl: %s: %.*s\n", pawl_code_name(cli->err.code), PAWL_STR_ARG(text));
     int status = pawl_code_exit(cli->err.code);
     cli->err = (struct pawl_error){0};

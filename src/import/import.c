@@ -113,9 +113,9 @@ static enum pawl_code read_all(struct pawl_importer *importer, struct pawl_error
     if (code != PAWL_OK || importer->report.refused.count == 0) return code;
     const struct pawl_import_remark *first = importer->report.refused.first;
     return pawl_error_set(err, PAWL_INVALID,
-                          "%s: %" PRId64 " complaints, nothing is imported; the first: %.*s: %.*s",
+                          "%s: %" PRId64 " complaint%s, nothing is imported; the first: %.*s: %.*s",
                           importer->file.path, importer->report.refused.count,
-                          PAWL_STR_ARG(first->task), PAWL_STR_ARG(first->text));
+                          importer->report.refused.count == 1 ? "" : "s", PAWL_STR_ARG(first->task), PAWL_STR_ARG(first->text));
 }
 
 enum pawl_code pawl_importer_open(struct pawl_importer *importer, const char *path,

@@ -480,8 +480,9 @@ static void take_instants(struct pawl_decoding *decoding, const struct pawl_old_
     out->created_at_ms = take_instant(decoding, record, PAWL_OLD_CREATED_AT, "the time of import");
     out->updated_at_ms = take_instant(decoding, record, PAWL_OLD_UPDATED_AT, "the time of import");
     int64_t run_at_ms = take_instant(decoding, record, PAWL_OLD_NEXT_RETRY_AT, "none");
-    if (is_waiting && run_at_ms < PAWL_INSTANT_MS_MAX - PAWL_DELAY_MS_MAX)
-        out->run_at_ms = run_at_ms;
+    bool is_never = run_at_ms >= PAWL_INSTANT_MS_MAX - PAWL_DELAY_MS_MAX;
+    if (is_waiting && !is_never) out->run_at_ms = run_at_ms;
+    if (is_waiting && is_never) pawl_decoding_remark(decoding, "next_retry_at: is beyond the year 9998: none");
     /* nobody goes by it any more; a RUNNING task is over in any case */
     if (out->state == PAWL_TASK_RUNNING) {
         (void)take_instant(decoding, record, PAWL_OLD_LEASE_EXPIRES_AT, "its lease is over");

@@ -162,6 +162,7 @@ option_values()
     run task list --limit 0; refuses 2 INVALID 'limit: `0` is no whole number from 1 to 1000'
     run task list --limit 5x; refuses 2 INVALID 'limit: `5x`'
     run task wait x --timeout soon; refuses 2 INVALID 'timeout: `soon` is no duration'
+    run task add --run-at 9999-12-31; refuses 2 INVALID 'run-at: `9999-12-31` is beyond the year 9998'
     run task add --run-at tomorrow; refuses 2 INVALID 'run-at: `tomorrow` is no instant'
     run task list -o yaml; refuses 2 INVALID 'table, wide, json, jsonl and name'
     run task list --color blue; refuses 2 INVALID 'auto, always and never'
@@ -385,6 +386,13 @@ controls()
     run task get h1 -o table; shows '^title +a\[31mb cd$'
 }
 test_that "tables are free of control characters and of marks that turn the direction" controls
+
+quoted()
+{
+    run "$(printf 'a\033[31mb\nc')"; refuses 2 INVALID 'there is no command `pawl a.31mb c`'
+    ! grep -q "$(printf '\033')" "$folder/err" || complain 'an escape came through'
+}
+test_that "errors are one line, and free of control characters, though they quote some" quoted
 
 colors()
 {

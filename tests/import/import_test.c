@@ -227,7 +227,9 @@ TEST_EACH_STORE(
         "\"4\":{\"id\":\"junk\",\"status\":\"QUEUED\",\"created_at\":\"yesterday\",\"next_retry_"
         "at\":\"soon\"},"
         "\"5\":{\"id\":\"runs\",\"status\":\"RUNNING\",\"lease_expires_at\":\"not yet\"},"
-        "\"6\":{\"id\":\"digits\",\"status\":\"QUEUED\",\"created_at\":\"12\"}}";
+        "\"6\":{\"id\":\"digits\",\"status\":\"QUEUED\",\"created_at\":\"12\"},"
+        "\"7\":{\"id\":\"never\",\"status\":\"QUEUED\",\"next_retry_at\":\"9999-12-31T00:00:00Z\"},"
+        "\"8\":{\"id\":\"late\",\"status\":\"QUEUED\",\"next_retry_at\":\"9997-12-31T00:00:00Z\"}}";
     import_json(lab, text);
     CHECK_EQ(INT64_C(1767225600000), lab_get(lab, ID("z")).created_at_ms);
     CHECK_EQ(INT64_C(1767225600000), lab_get(lab, ID("none")).created_at_ms);
@@ -235,12 +237,15 @@ TEST_EACH_STORE(
     CHECK(lab_get(lab, ID("junk")).created_at_ms > INT64_C(1767225600000));
     CHECK(lab_get(lab, ID("digits")).created_at_ms > INT64_C(1767225600000));
     CHECK_EQ(0, lab_get(lab, ID("junk")).next_retry_at_ms);
+    CHECK_EQ(0, lab_get(lab, ID("never")).next_retry_at_ms);
+    CHECK(lab_get(lab, ID("late")).next_retry_at_ms > 0);
     CHECK_EQ(PAWL_TASK_QUEUED, lab_get(lab, ID("runs")).state);
     CHECK(lab_start(lab, ID("runs"), "w").epoch > 1); /* and can be started */
     CHECK_TEXT("junk: created_at: \"yesterday\" is no instant: the time of import\n"
                "junk: next_retry_at: \"soon\" is no instant: none\n"
                "runs: lease_expires_at: \"not yet\" is no instant: its lease is over\n"
-               "digits: created_at: \"12\" is no instant: the time of import\n",
+               "digits: created_at: \"12\" is no instant: the time of import\n"
+               "never: next_retry_at: is beyond the year 9998: none\n",
                remarks_of(lab, path_of(lab, "tasks.json"), false));
 }
 
