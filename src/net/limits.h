@@ -76,6 +76,9 @@ enum {
     PAWL_CONDUCTOR_EXECUTE_S_MAX = 3600,
     /* A search counts exactly so far, and looks at no more matches: what comes after is older. */
     PAWL_CONDUCTOR_HITS_MAX = 10 * 1000,
+    /* Tasks that a search looks at, newest first: some seconds. One for a task, or a workflow, by its id has no need of
+     * it. */
+    PAWL_CONDUCTOR_TASKS_LOOKED_MAX = 500 * 1000,
     PAWL_CONDUCTOR_SIZE_MAX = 5000, /* of a page */
     PAWL_CONDUCTOR_QUEUES_MAX = 16 * 1024, /* of poll data: 200 bytes each */
 

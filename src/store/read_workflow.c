@@ -53,6 +53,7 @@ enum {
     COLUMN_OWNER,
     COLUMN_PREDECESSOR,
     COLUMN_WORKFLOW,
+    COLUMN_WORKFLOW_NAME,
 };
 
 struct records {
@@ -92,6 +93,7 @@ static enum pawl_code on_record(void *self, const struct pawl_db_row *row, struc
     view->owner = pawl_row_text(row, COLUMN_OWNER, keep);
     view->predecessor_id = pawl_row_text(row, COLUMN_PREDECESSOR, keep);
     view->workflow_id = pawl_row_text(row, COLUMN_WORKFLOW, keep);
+    view->workflow_name = pawl_row_text(row, COLUMN_WORKFLOW_NAME, keep);
     if (is_held) view->row.worker = view->owner;
     return PAWL_OK;
 }
@@ -253,6 +255,27 @@ enum pawl_code pawl_read_record(struct pawl_reader *reader, struct pawl_str task
     }
     if (code == PAWL_OK) code = read_payloads(reader, &records, err);
     if (code == PAWL_OK) *out = records.items[0];
+    return pawl_reader_end(reader, keep, code, err);
+}
+
+enum pawl_code pawl_read_records_newest(struct pawl_reader *reader, int64_t before, int32_t limit,
+                                        struct pawl_arena *keep, struct pawl_record_page *out,
+                                        struct pawl_error *err)
+{
+    struct records records = {0};
+    enum pawl_code code = pawl_reader_limit(limit, &limit, err);
+    if (code == PAWL_OK) code = pawl_reader_begin(reader, err);
+    if (code != PAWL_OK) return code;
+    struct pawl_value values[] = {pawl_int(before == 0 ? INT64_MAX : before), pawl_int(limit)};
+    code = make_room(&records, reader, keep, limit, err);
+    if (code == PAWL_OK)
+        code = pawl_reader_ask(reader, PAWL_SQL_READ_RECORDS_NEWEST, values, 2, on_record, &records,
+                               err);
+    if (code == PAWL_OK && records.fault != NULL) {
+        code = pawl_error_set(err, PAWL_CORRUPT, "a record cannot be read: %s", records.fault);
+    }
+    *out = (struct pawl_record_page){
+        .items = records.items, .count = records.count, .is_cut = records.count == (size_t)limit};
     return pawl_reader_end(reader, keep, code, err);
 }
 

@@ -11,6 +11,7 @@ struct pawl_record_view {
     struct pawl_str task_id;
     struct pawl_str predecessor_id; /* of the attempt before; empty = none */
     struct pawl_str workflow_id;
+    struct pawl_str workflow_name;
     struct pawl_str
         queue; /* its name, domain and all; core's pawl_record_type makes the type of it */
     struct pawl_str owner; /* who holds it; empty = nobody */
@@ -66,6 +67,12 @@ enum pawl_code pawl_read_records(struct pawl_reader *reader, struct pawl_str wor
 enum pawl_code pawl_read_record(struct pawl_reader *reader, struct pawl_str task_id,
                                 struct pawl_arena *keep, struct pawl_record_view *out,
                                 struct pawl_error *err);
+
+/* Records of all workflows, of their present runs, newest first, before this task key (0 = from the
+ * newest): without payloads. */
+enum pawl_code pawl_read_records_newest(struct pawl_reader *reader, int64_t before, int32_t limit,
+                                        struct pawl_arena *keep, struct pawl_record_page *out,
+                                        struct pawl_error *err);
 
 struct pawl_workflow_list {
     struct pawl_str correlation_id; /* all with it; else */

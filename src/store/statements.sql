@@ -1743,7 +1743,8 @@ LIMIT 1;
 SELECT r.task, r.workflow, r.run, r.seq, r.node, r.reference, r.status, r.attempt, r.predecessor, r.is_superseded,
        r.is_decided, r.first_scheduled_at_ms, r.scheduled_at_ms, r.start_delay_s, r.callback_after_s, r.worker, r.domain,
        r.join_pending, r.join_branches, r.join_failed, r.join_cancelled, r.join_optional, t.id, t.state, t.epoch, t.claims, t.priority, t.started_at_ms, t.updated_at_ms, t.finished_at_ms,
-       t.lease_end_at_ms, t.response_ms, t.payloads, t.correlation_id, q.name, o.id, p.id, w.id
+       t.lease_end_at_ms, t.response_ms, t.payloads, t.correlation_id, q.name, o.id, p.id, w.id,
+       w.name
 FROM record r
 JOIN task t ON t.key = r.task
 JOIN workflow w ON w.key = r.workflow
@@ -1759,7 +1760,8 @@ LIMIT ?3;
 SELECT r.task, r.workflow, r.run, r.seq, r.node, r.reference, r.status, r.attempt, r.predecessor, r.is_superseded,
        r.is_decided, r.first_scheduled_at_ms, r.scheduled_at_ms, r.start_delay_s, r.callback_after_s, r.worker, r.domain,
        r.join_pending, r.join_branches, r.join_failed, r.join_cancelled, r.join_optional, t.id, t.state, t.epoch, t.claims, t.priority, t.started_at_ms, t.updated_at_ms, t.finished_at_ms,
-       t.lease_end_at_ms, t.response_ms, t.payloads, t.correlation_id, q.name, o.id, p.id, w.id
+       t.lease_end_at_ms, t.response_ms, t.payloads, t.correlation_id, q.name, o.id, p.id, w.id,
+       w.name
 FROM task t
 JOIN record r ON r.task = t.key
 JOIN workflow w ON w.key = r.workflow
@@ -1768,6 +1770,23 @@ LEFT JOIN worker o ON o.key = t.owner
 LEFT JOIN task p ON p.key = r.predecessor
 WHERE t.id = ?1
 LIMIT 1;
+
+-- name: READ_RECORDS_NEWEST
+-- record, by its key, from behind; the rest by their keys. The same, of present runs.
+SELECT r.task, r.workflow, r.run, r.seq, r.node, r.reference, r.status, r.attempt, r.predecessor, r.is_superseded,
+       r.is_decided, r.first_scheduled_at_ms, r.scheduled_at_ms, r.start_delay_s, r.callback_after_s, r.worker, r.domain,
+       r.join_pending, r.join_branches, r.join_failed, r.join_cancelled, r.join_optional, t.id, t.state, t.epoch, t.claims, t.priority, t.started_at_ms, t.updated_at_ms, t.finished_at_ms,
+       t.lease_end_at_ms, t.response_ms, t.payloads, t.correlation_id, q.name, o.id, p.id, w.id,
+       w.name
+FROM record r
+JOIN workflow w ON w.key = r.workflow AND w.run = r.run
+JOIN task t ON t.key = r.task
+LEFT JOIN queue q ON q.key = t.queue
+LEFT JOIN worker o ON o.key = t.owner
+LEFT JOIN task p ON p.key = r.predecessor
+WHERE r.task < ?1
+ORDER BY r.task DESC
+LIMIT ?2;
 
 -- name: READ_WORKFLOWS_CORRELATED
 -- workflow_correlation, in its order, beyond a place.

@@ -1142,6 +1142,7 @@ static const struct {
     {"READ_READY_HEADS", "SEARCH q "},
     {"READ_WALK", "SEARCH task"},
     {"READ_WORKFLOWS_NEWEST", "SEARCH w "},
+    {"READ_RECORDS_NEWEST", "SEARCH r "},
     {"READ_EVENTS", "SEARCH event"},
     {"READ_EVENTS_FLOOR", "SEARCH event"},
     {"READ_EVENTS_OPEN",

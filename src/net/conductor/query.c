@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/str.h"
 
+#include <string.h>
 #include <strings.h>
 
 enum op {
@@ -461,6 +462,23 @@ static bool holds(const struct condition *condition, bool is_number,
         return pawl_str_starts(value->text, condition->values[0]);
     }
     return false;
+}
+
+bool pawl_query_names(const struct pawl_query *query, size_t field, struct pawl_str *out)
+{
+    const struct condition *found = NULL;
+    for (size_t i = 0; i < query->count; i++) {
+        const struct step *step = &query->steps[i];
+        if (step->kind == STEP_OR) return false;
+        bool is_one = step->kind == STEP_CONDITION && step->condition.field == field &&
+                      (step->condition.op == OP_EQUAL || step->condition.op == OP_IN) &&
+                      step->condition.count == 1;
+        if (is_one) found = &step->condition;
+    }
+    if (found == NULL || found->values[0].len == 0 || memchr(found->values[0].ptr, '*', found->values[0].len) != NULL)
+        return false;
+    *out = found->values[0];
+    return true;
 }
 
 bool pawl_query_holds(const struct pawl_query *query, void *self,

@@ -51,6 +51,10 @@ enum pawl_code pawl_query_of(struct pawl_str text, const struct pawl_query_field
 bool pawl_query_holds(const struct pawl_query *query, void *self,
                       struct pawl_query_value (*value)(void *self, size_t field));
 
+/* Whether it holds for nothing but where this field is this text: one that needs no others to be
+ * looked at. */
+bool pawl_query_names(const struct pawl_query *query, size_t field, struct pawl_str *out);
+
 /* Parts between bars; count is how many there are.
  *
  *   fails  PAWL_INVALID, PAWL_TOO_LARGE */

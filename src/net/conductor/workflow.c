@@ -25,8 +25,8 @@ struct looking {
     int64_t from_at_ms;
     int64_t to_at_ms;
     struct pawl_str name;
-    const struct pawl_str *correlations;
-    size_t correlation_count;
+    const struct pawl_str *ids; /* or correlation ids */
+    size_t id_count;
     bool with_closed;
     bool is_one; /* correlation: an array; else an object by correlation id */
 };
@@ -250,9 +250,9 @@ static enum pawl_code put_correlated(struct pawl_reading *reading, struct pawl_r
     enum pawl_code code = PAWL_OK;
     if (looking->is_one) return put_correlated_one(looking, reader, looking->id, w, err);
     pawl_json_begin_object(w);
-    for (size_t i = 0; i < looking->correlation_count && code == PAWL_OK; i++) {
-        pawl_json_put_key_str(w, looking->correlations[i]);
-        code = put_correlated_one(looking, reader, looking->correlations[i], w, err);
+    for (size_t i = 0; i < looking->id_count && code == PAWL_OK; i++) {
+        pawl_json_put_key_str(w, looking->ids[i]);
+        code = put_correlated_one(looking, reader, looking->ids[i], w, err);
     }
     pawl_json_end_object(w);
     return code;
@@ -281,8 +281,58 @@ static void list_correlated_many(struct pawl_exchange *exchange, void *self)
     struct looking *looking = begin(exchange, self, put_correlated);
     if (looking == NULL) return;
     looking->name = pawl_exchange_variable(exchange, "name");
-    if (!pawl_conductor_ids(exchange, &looking->correlations, &looking->correlation_count)) return;
+    if (!pawl_conductor_ids(exchange, &looking->ids, &looking->id_count)) return;
     take_correlated(looking, false);
+}
+
+/* ---- By their ids ---- */
+
+static bool is_repeated(const struct looking *looking, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (pawl_str_equal(looking->ids[i], looking->ids[at])) return true;
+    }
+    return false;
+}
+
+/* As the other bulk calls: what is not there is told beside those that are. */
+static enum pawl_code put_many(struct pawl_reading *reading, struct pawl_reader *reader,
+                               struct pawl_json_writer *w, struct pawl_error *err)
+{
+    const struct looking *looking = (const struct looking *)reading;
+    struct pawl_arena *keep = reading->exchange->arena;
+    struct pawl_json_writer errors;
+    enum pawl_code code = PAWL_OK;
+    pawl_json_writer_init(&errors, keep);
+    pawl_json_begin_object(&errors);
+    pawl_json_begin_object(w);
+    pawl_json_put_key(w, "bulkSuccessfulResults");
+    pawl_json_begin_array(w);
+    for (size_t i = 0; i < looking->id_count && code == PAWL_OK; i++) {
+        struct pawl_workflow_view view;
+        if (is_repeated(looking, i)) continue;
+        code = pawl_shown_workflow_read(reader, looking->ids[i], looking->with_tasks, keep, &view, err);
+        if (code == PAWL_OK) pawl_shown_workflow_write(&view, keep, w);
+        if (code != PAWL_NOT_FOUND) continue;
+        pawl_json_put_key_str(&errors, looking->ids[i]);
+        pawl_json_put_text(&errors, pawl_str_of(err->text));
+        *err = (struct pawl_error){0};
+        code = PAWL_OK;
+    }
+    pawl_json_end_array(w);
+    pawl_json_end_object(&errors);
+    pawl_json_put_member_raw(w, "bulkErrorResults", pawl_json_writer_done(&errors));
+    pawl_json_end_object(w);
+    return code;
+}
+
+static void get_many(struct pawl_exchange *exchange, void *self)
+{
+    struct looking *looking = begin(exchange, self, put_many);
+    if (looking == NULL) return;
+    if (!pawl_conductor_ids(exchange, &looking->ids, &looking->id_count)) return;
+    looking->with_tasks = pawl_exchange_bool(exchange, "includeTasks", true);
+    add(looking);
 }
 
 /* clang-format off */
@@ -293,6 +343,7 @@ static const struct pawl_route routes[] = {
     {PAWL_VERB_GET, "/api/workflow/running/{name}", PAWL_ROLE_VIEWER, "Ids of workflows that run", list_running, 0},
     {PAWL_VERB_GET, "/api/workflow/{name}/correlated/{correlationId}", PAWL_ROLE_VIEWER, "Workflows of a correlation id", list_correlated, 0},
     {PAWL_VERB_POST, "/api/workflow/{name}/correlated", PAWL_ROLE_WORKER, "Workflows of several correlation ids", list_correlated_many, 0},
+    {PAWL_VERB_POST, "/api/workflow/bulk/search", PAWL_ROLE_WORKER, "Workflows by their ids, with their tasks", get_many, 0},
 };
 /* clang-format on */
 
