@@ -154,6 +154,7 @@ struct pawl_command {
     int64_t expected_version;
     struct pawl_str actor;
     struct pawl_str reason;
+    bool takes_ended; /* LOG: a line comes late to a task that has ended; it is kept all the same */
     bool is_forced; /* RESOLVE: whether or not its work is seen to go on; the caller's thread looks */
 
     union {

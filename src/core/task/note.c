@@ -107,7 +107,8 @@ enum pawl_code pawl_rule_log(struct pawl_step *step, struct pawl_command *comman
     enum pawl_code code = pawl_task_find_own(step, command, &entry);
     if (code != PAWL_OK) return code;
     const struct pawl_task_row *before = entry->row;
-    if (command->has_fence || before->state != PAWL_TASK_RUNNING) {
+    bool is_late = command->takes_ended && pawl_task_state_is_terminal(before->state);
+    if (command->has_fence || (before->state != PAWL_TASK_RUNNING && !is_late)) {
         code = find_open(step, command, "log to", &entry);
         if (code != PAWL_OK) return code;
     }

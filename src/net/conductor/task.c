@@ -107,6 +107,7 @@ static enum pawl_code put_logs(struct pawl_reading *reading, struct pawl_reader 
     do {
         code = pawl_read_logs(reader, looking->id, after, PAWL_BATCH_MAX, exchange->arena, &page,
                               err);
+        if (code == PAWL_NOT_FOUND) break; /* as one without lines */
         if (code != PAWL_OK) return code;
         for (size_t i = 0; i < page.count; i++) {
             const struct pawl_log_line *line = &page.lines[i];
@@ -158,6 +159,7 @@ static void log_line(struct pawl_exchange *exchange, void *self)
     if (ask == NULL) return;
     ask->request.command.task_id = pawl_exchange_variable(exchange, "taskId");
     ask->request.command.ask.line = line_of(exchange);
+    ask->request.command.takes_ended = true; /* clients send lines behind the outcome */
     pawl_ask_hand(ask);
 }
 
