@@ -234,7 +234,7 @@ static int64_t task(struct rows *rows, bool is_finished)
     add(&v, key);                   /* body_digest */
     add_many(&v, ROWS_NULL, 3);     /* run_at_ms, lease_place, workflow */
     add(&v, 0);                     /* claims */
-    add(&v, ROWS_NULL);             /* response_ms */
+    add_many(&v, ROWS_NULL, 2);     /* response_ms, gate */
     change(rows, PAWL_SQL_TASK_ADD, &v);
     return key;
 }
@@ -299,7 +299,7 @@ static void save(struct rows *rows, int64_t key, bool is_finished)
     add(&v, ROWS_NULL);
     add(&v, is_finished ? ROWS_NULL : rows->now_ms + 60000);
     add(&v, is_finished ? rows->now_ms : ROWS_NULL);
-    add_many(&v, ROWS_NULL, 3); /* blocked_by, run_at_ms, lease_place */
+    add_many(&v, ROWS_NULL, 4); /* blocked_by, run_at_ms, lease_place, gate */
     change(rows, PAWL_SQL_TASK_SAVE, &v);
 }
 

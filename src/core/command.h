@@ -240,6 +240,7 @@ struct pawl_command {
     int64_t made;         /* CHECKPOINT: its key */
     int64_t late_ms;      /* DUE: how long its instant had passed; -1 = it had not, after all */
     int64_t taken;        /* CLAIM: tasks it has taken off its queues; not those it had before */
+    int64_t opens_at_ms;  /* CLAIM that found nothing: when the window of a limit moves on; 0 = it waits for none */
     bool continuing;      /* answered before all that it caused was through */
     bool is_anothers;     /* CONTINUE: it was caused elsewhere, and somebody there may wait for its count */
     bool goes_on;         /* CONTINUE: its row has more to do */

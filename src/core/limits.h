@@ -139,6 +139,10 @@ enum {
      * find some. */
     PAWL_PARKED_TRIED_MAX = 32,
 
+    /* Starts that a gate tells apart within the window of its rate: a limit up to it is kept to the millisecond, and
+     * the row stays small whatever the limit is. */
+    PAWL_GATE_STARTS_MAX = 128,
+
     /* Attempts and the like: they are counted so far, and then no more. */
     PAWL_COUNT_MAX = 1 << 30,
 

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/str.h"
+#include "core/task/gate.h"
 
 #include <string.h>
 
@@ -45,6 +46,7 @@ static size_t row_bytes(enum pawl_look look)
     case PAWL_LOOK_PAYLOAD: return sizeof(struct pawl_str);
     case PAWL_LOOK_WORKFLOW: return sizeof(struct pawl_workflow_row);
     case PAWL_LOOK_RECORD: return sizeof(struct pawl_record_row);
+    case PAWL_LOOK_GATE: return sizeof(struct pawl_gate_row);
     default: return 0; /* not changed in place */
     }
 }
@@ -229,15 +231,6 @@ void pawl_set_undo(struct pawl_set *set, const struct pawl_set_mark *mark)
     for (int i = 0; i < PAWL_APPEND_KIND_COUNT; i++) set->appends[i].count = mark->counts[i];
     set->undo = NULL;
     set->is_short = false;
-}
-
-struct pawl_entry *pawl_set_find_changed(const struct pawl_set *set,
-                                         bool (*is_wanted)(const struct pawl_entry *entry))
-{
-    for (const struct pawl_undo *undo = set->undo; undo != NULL; undo = undo->next) {
-        if (is_wanted(undo->entry)) return undo->entry;
-    }
-    return NULL;
 }
 
 void pawl_set_answer(struct pawl_set *set, struct pawl_entry *entry, void *row)

@@ -52,6 +52,9 @@ enum pawl_look {
     PAWL_LOOK_SNAPSHOT_HASH, /* text = hash          int64_t, the key; loads the snapshot too */
     PAWL_LOOK_RECORDS_TOUCHED, /* number = run       struct pawl_append: int64_t task keys of the records that
                                 this step has made or ended, some twice; known only */
+    PAWL_LOOK_GATE,          /* number = key         struct pawl_gate_row */
+    PAWL_LOOK_GATE_NAME,     /* text = name          int64_t, the key; loads the gate too */
+    PAWL_LOOK_TASK_DEFINITION, /* text = name        struct pawl_task_definition, the registered one parsed; known only */
     PAWL_LOOK_PARSED,        /* number of a PAYLOAD  struct pawl_parsed, what it is as JSON; known only */
 
     /* lists: entry->row is struct pawl_rows, never NULL once loaded; at most limit rows */
@@ -178,7 +181,6 @@ enum pawl_notice_kind {
     PAWL_NOTICE_WORKER_SHARED,    /* text = its id, name = host and first = pid of who came back, second = pid of who was between */
     PAWL_NOTICE_WORKFLOW_STARTED, /* text = its id, name */
     PAWL_NOTICE_WORKFLOW_ENDED,   /* text = its id, name, first = its state */
-    PAWL_NOTICE_PUT_OFF,          /* text = why, first = key of a task or a continuation */
 };
 
 struct pawl_notice {
@@ -249,10 +251,6 @@ struct pawl_set_mark {
 };
 struct pawl_set_mark pawl_set_begin(struct pawl_set *set);
 void pawl_set_undo(struct pawl_set *set, const struct pawl_set_mark *mark);
-
-/* The first entry changed since the last mark that is wanted; NULL: none. */
-struct pawl_entry *pawl_set_find_changed(const struct pawl_set *set,
-                                         bool (*is_wanted)(const struct pawl_entry *entry));
 
 /* For the store: answers an entry (row in the arena; NULL = none). */
 void pawl_set_answer(struct pawl_set *set, struct pawl_entry *entry, void *row);

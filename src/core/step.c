@@ -4,7 +4,7 @@
 #include "base/array.h"
 #include "base/assert.h"
 #include "base/error.h"
-#include "base/str.h"
+#include "core/task/gate.h"
 #include "core/task/queue.h"
 #include "core/task/rule.h"
 
@@ -53,12 +53,22 @@ uint64_t pawl_step_random(struct pawl_step *step)
     return z ^ (z >> 31);
 }
 
-void pawl_step_offer(struct pawl_step *step, int64_t queue, bool is_many)
+static void offer(struct pawl_step *step, struct pawl_ready what)
 {
     struct pawl_ready *ready = pawl_step_take(step, sizeof *ready);
     if (ready == NULL) return;
-    *ready = (struct pawl_ready){queue, is_many};
+    *ready = what;
     if (!pawl_append_add(&step->ready, step->set.arena, ready)) step->set.is_full = true;
+}
+
+void pawl_step_offer(struct pawl_step *step, int64_t queue, bool is_many)
+{
+    offer(step, (struct pawl_ready){.queue = queue, .is_many = is_many});
+}
+
+void pawl_step_offer_gate(struct pawl_step *step, struct pawl_str name, bool is_many)
+{
+    offer(step, (struct pawl_ready){.gate = name, .is_many = is_many});
 }
 
 int64_t pawl_step_key(struct pawl_step *step)
@@ -90,7 +100,10 @@ static void want_queues(struct pawl_step *step, const struct pawl_claim *ask)
 {
     size_t count;
     const struct pawl_str *names = pawl_claim_queues(ask, &count);
-    for (size_t i = 0; i < count; i++) (void)pawl_queue_key(step, names[i]);
+    for (size_t i = 0; i < count; i++) {
+        (void)pawl_queue_key(step, names[i]);
+        (void)pawl_registered_get(step, PAWL_DEFINITION_TASK, pawl_gate_name(names[i]), 0);
+    }
 }
 
 void pawl_step_want(struct pawl_step *step, const struct pawl_command *command)
@@ -139,38 +152,6 @@ static bool is_worth_keeping(const struct pawl_command *command, enum pawl_code 
             command->kind == PAWL_COMMAND_RELEASE);
 }
 
-static const char *fault_of(const struct pawl_entry *entry)
-{
-    if (entry->row == NULL) return NULL;
-    switch ((int)entry->look) {
-    case PAWL_LOOK_WORKFLOW:
-        return pawl_workflow_row_fault(entry->row);
-    case PAWL_LOOK_RECORD:
-        return pawl_record_row_fault(entry->row);
-    default:
-        return NULL;
-    }
-}
-
-static bool is_damaged(const struct pawl_entry *entry)
-{
-    return fault_of(entry) != NULL;
-}
-
-/* A counter that does not count what there is goes below 0 some day: that ends the command, before it is written. */
-static enum pawl_code check_counters(struct pawl_step *step, struct pawl_command *command)
-{
-    const struct pawl_entry *entry = pawl_set_find_changed(&step->set, is_damaged);
-    if (entry == NULL) return PAWL_OK;
-    const struct pawl_record_row *record = entry->look == PAWL_LOOK_RECORD ? entry->row : NULL;
-    int64_t key = record != NULL ? record->workflow : entry->number;
-    const struct pawl_workflow_row *workflow = pawl_set_known(&step->set, PAWL_LOOK_WORKFLOW, key, (struct pawl_str){0});
-    struct pawl_str id = workflow != NULL ? workflow->id : (struct pawl_str){0};
-    struct pawl_str of = record != NULL ? record->reference : (struct pawl_str){0};
-    return pawl_error_set(&command->err, PAWL_CORRUPT, "workflow %.*s is damaged: %.*s%s%s; `pawl fsck` counts again",
-                          PAWL_STR_ARG(id), PAWL_STR_ARG(of), record != NULL ? ": " : "", fault_of(entry));
-}
-
 enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *command)
 {
     pawl_assert((size_t)command->kind < PAWL_COUNT_OF(rules) && rules[command->kind] != NULL);
@@ -183,7 +164,6 @@ enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *com
     enum pawl_code code = rules[command->kind](step, command);
     bool is_short = step->set.is_short;
     bool is_full = step->set.is_full;
-    if (!is_short && !is_full && code == PAWL_OK) code = check_counters(step, command);
     if (!is_short && !is_full && is_worth_keeping(command, code)) {
         pawl_set_undo(&step->set, &mark);
         struct pawl_error told = command->err;
@@ -194,8 +174,6 @@ enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *com
         is_full = step->set.is_full;
     } else if (code != PAWL_OK) {
         pawl_set_undo(&step->set, &mark);
-        if (!is_short && !is_full && code == PAWL_CORRUPT) pawl_own_put_off(step, command);
-        is_full = step->set.is_full;
     }
     if (is_full) code = out_of_memory(step, command);
     if (is_full || is_short) pawl_set_undo(&step->set, &mark);

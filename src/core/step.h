@@ -8,7 +8,8 @@
 
 struct pawl_ready {
     int64_t queue;
-    bool is_many; /* a paused queue goes on: any number may be ready; else it is one task */
+    struct pawl_str gate; /* queue 0: of all queues of this task definition */
+    bool is_many; /* a paused queue goes on, a limit has changed: any number may be ready; else it is one task */
 };
 
 struct pawl_step {
@@ -47,6 +48,8 @@ void pawl_step_want(struct pawl_step *step, const struct pawl_command *command);
 
 /* Notes that there is something for claims. */
 void pawl_step_offer(struct pawl_step *step, int64_t queue, bool is_many);
+/* The same where a gate has opened (core/task/gate.h), by the name of its definition. */
+void pawl_step_offer_gate(struct pawl_step *step, struct pawl_str name, bool is_many);
 
 /* Row keys and chance, for the rules. */
 int64_t pawl_step_key(struct pawl_step *step);

@@ -237,6 +237,7 @@ static void answer_waited_out(struct pawl *pawl)
     struct pawl_requests over = {0};
     int64_t now_boot_ms = boot_now(pawl);
     take_cancelled(pawl, &over);
+    pawl_parked_rouse_opened(pawl->parked, now_boot_ms);
     pawl_parked_take_waited_out(pawl->parked, now_boot_ms, !pawl_engine_may_wait(pawl), &over);
     for (struct pawl_request *request; (request = pawl_requests_take(&over)) != NULL;) {
         struct pawl_command *command = &request->command;

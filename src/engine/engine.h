@@ -51,6 +51,7 @@ struct pawl_request {
     bool is_in_cancelled;
     int64_t asked_boot_ms;    /* when it was handed over */
     int64_t answer_by_boot_ms; /* its step is not waited for beyond that; 0 = the store's own bounds */
+    int64_t opens_boot_ms;    /* parked: when the window of a limit moves on, so that it may find something; 0 = none */
     int64_t until_boot_ms;    /* parked: when it is answered empty; going on: when it is let go */
     int32_t continuations;    /* still running on its behalf */
     bool *continuing;         /* the caller's, told whether some were left; may be NULL */

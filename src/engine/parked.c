@@ -53,6 +53,7 @@ struct pawl_parked {
     struct line *first;
     struct line *roused;
     struct pawl_heap deadlines;
+    struct pawl_heap openings; /* of limits, as each claim was told */
     struct pawl_request **requests; /* owned array, by number; NULL = free */
     int32_t *free_numbers;          /* owned array, a stack */
     int32_t free_count;
@@ -84,6 +85,7 @@ void pawl_parked_close(struct pawl_parked *parked)
     if (parked == NULL) return;
     pawl_assert(parked->count == 0);
     pawl_heap_close(&parked->deadlines);
+    pawl_heap_close(&parked->openings);
     free(parked->requests);
     free(parked->free_numbers);
     free(parked);
@@ -236,6 +238,7 @@ static bool grow(struct pawl_parked *parked)
     if (numbers != NULL) parked->free_numbers = numbers;
     if (requests == NULL || numbers == NULL) return false;
     if (!pawl_heap_grow(&parked->deadlines, parked->room, room)) return false;
+    if (!pawl_heap_grow(&parked->openings, parked->room, room)) return false;
     for (int32_t number = room - 1; number >= parked->room; number--) {
         requests[number] = NULL;
         numbers[parked->free_count++] = number;
@@ -290,6 +293,7 @@ void pawl_parked_remove(struct pawl_parked *parked, struct pawl_request *request
     pawl_assert(waiting != NULL && parked->requests[waiting->number] == request);
     for (size_t i = 0; i < waiting->count; i++) leave(parked, &waiting->places[i]);
     pawl_heap_set(&parked->deadlines, waiting->number, INT64_MAX);
+    pawl_heap_set(&parked->openings, waiting->number, INT64_MAX);
     parked->requests[waiting->number] = NULL;
     parked->free_numbers[parked->free_count++] = waiting->number;
     parked->count--;
@@ -328,6 +332,9 @@ bool pawl_parked_put(struct pawl_parked *parked, struct pawl_request *request,
         if (key != NULL) learn_key(parked, line, *key);
         calm(parked, line);
     }
+    if (request->opens_boot_ms != 0) {
+        pawl_heap_set(&parked->openings, request->waiting->number, request->opens_boot_ms);
+    }
     return true;
 }
 
@@ -357,10 +364,33 @@ static struct line *line_by_key(struct pawl_parked *parked, int64_t key, const s
     return line;
 }
 
+/* A queue is of a definition by its name, whatever its domain. */
+static bool is_of_gate(const struct line *line, struct pawl_str gate)
+{
+    if (line->name.len < gate.len) return false;
+    size_t before = line->name.len - gate.len;
+    if (before > 0 && line->name.ptr[before - 1] != ':') return false;
+    return pawl_str_equal((struct pawl_str){line->name.ptr + before, gate.len}, gate);
+}
+
+static void rouse_gate(struct pawl_parked *parked, const struct pawl_ready *ready)
+{
+    for (struct line *line = parked->first; line != NULL; line = line->next) {
+        if (!is_of_gate(line, ready->gate)) continue;
+        line->ready++;
+        if (ready->is_many) line->is_many = true;
+        rouse(parked, line);
+    }
+}
+
 void pawl_parked_rouse(struct pawl_parked *parked, struct pawl_step *step)
 {
     struct pawl_ready *const *ready = step->ready.items;
     for (size_t i = 0; i < step->ready.count && parked->count > 0; i++) {
+        if (ready[i]->queue == 0) {
+            rouse_gate(parked, ready[i]);
+            continue;
+        }
         struct line *line = line_by_key(parked, ready[i]->queue, &step->set);
         if (line == NULL) continue;
         line->ready++;
@@ -384,6 +414,15 @@ void pawl_parked_rouse_for(struct pawl_parked *parked, const struct pawl_request
         struct line like = {.name = pawl_queue_name(names[i])};
         struct line *line = find(&parked->by_name, &like, compare_names);
         if (line != NULL) rouse_many(parked, line);
+    }
+}
+
+void pawl_parked_rouse_opened(struct pawl_parked *parked, int64_t now_boot_ms)
+{
+    int32_t number;
+    while (pawl_heap_first(&parked->openings, &number) <= now_boot_ms) {
+        pawl_heap_set(&parked->openings, number, INT64_MAX);
+        pawl_parked_rouse_for(parked, parked->requests[number]);
     }
 }
 
@@ -432,7 +471,9 @@ void pawl_parked_take(struct pawl_parked *parked, struct pawl_requests *list, si
 int64_t pawl_parked_until(const struct pawl_parked *parked)
 {
     int32_t number;
-    return pawl_heap_first(&parked->deadlines, &number);
+    int64_t opens_boot_ms = pawl_heap_first(&parked->openings, &number);
+    int64_t until_boot_ms = pawl_heap_first(&parked->deadlines, &number);
+    return opens_boot_ms < until_boot_ms ? opens_boot_ms : until_boot_ms;
 }
 
 static void take_out(struct pawl_parked *parked, struct pawl_request *request,

@@ -52,7 +52,10 @@ bool pawl_parked_is_roused(const struct pawl_parked *parked);
 /* Adds to a list those claims of roused queues that may be served, at most max. */
 void pawl_parked_take(struct pawl_parked *parked, struct pawl_requests *list, size_t max);
 
-/* The earliest until_boot_ms; INT64_MAX if nobody waits. */
+/* Rouses the queues of those whose opens_boot_ms has come. */
+void pawl_parked_rouse_opened(struct pawl_parked *parked, int64_t now_boot_ms);
+
+/* The earliest until_boot_ms or opens_boot_ms; INT64_MAX if nobody waits. */
 int64_t pawl_parked_until(const struct pawl_parked *parked);
 
 /* Adds to a list those whose time is over, or who have given up; or all. Costs what it adds, and a look at each claim

@@ -369,8 +369,12 @@ static void answer_or_keep(struct pawl_transaction *t, struct pawl_request *requ
 {
     struct pawl *pawl = t->pawl;
     if (found_nothing(request)) {
-        request->command.out.claimed->next_at_ms =
-            pawl->next_due_at_ms == INT64_MAX ? 0 : pawl->next_due_at_ms;
+        int64_t opens_at_ms = request->command.opens_at_ms;
+        int64_t next_at_ms = pawl->next_due_at_ms == INT64_MAX ? 0 : pawl->next_due_at_ms;
+        if (opens_at_ms != 0 && (next_at_ms == 0 || opens_at_ms < next_at_ms)) next_at_ms = opens_at_ms;
+        request->command.out.claimed->next_at_ms = next_at_ms;
+        request->opens_boot_ms =
+            opens_at_ms == 0 ? 0 : pawl->env->boot_ms(pawl->env->self) + opens_at_ms - t->head.now_ms;
         if (request->wait_ms > 0 && pawl_engine_may_wait(pawl)) {
             if (request->until_boot_ms == 0) {
                 request->until_boot_ms = pawl->env->boot_ms(pawl->env->self) + request->wait_ms;

@@ -97,7 +97,7 @@ enum pawl_code pawl_fsck_arena_code(const struct pawl_fsck_pass *f, struct pawl_
 
 static enum pawl_code on_head(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
-    enum { KEYS_FROM = 3, KEYS_TO = 14, COLUMN_NOW, COLUMN_WALL_OFFSET, COLUMN_GENERATION };
+    enum { KEYS_FROM = 3, KEYS_TO = 15, COLUMN_NOW, COLUMN_WALL_OFFSET, COLUMN_GENERATION };
     struct pawl_fsck_head *is = self;
     (void)err;
     *is = (struct pawl_fsck_head){
@@ -296,6 +296,7 @@ static enum pawl_code run(struct pawl_fsck_pass *f, struct pawl_error *err)
         {PAWL_SQL_FSCK_HEAD, NULL, NULL, false, false},
         {PAWL_SQL_FSCK_QUEUES, pawl_fsck_on_queue, NULL, false, false},
         {PAWL_SQL_FSCK_WORKERS, pawl_fsck_on_worker, NULL, false, false},
+        {PAWL_SQL_FSCK_GATES, pawl_fsck_on_gate, NULL, false, false},
         {PAWL_SQL_FSCK_TASKS, pawl_fsck_on_task, pawl_fsck_judge_tasks, false, false},
         {PAWL_SQL_FSCK_DEPENDENCIES, pawl_fsck_on_dependency, pawl_fsck_judge_dependencies, true,
          false},

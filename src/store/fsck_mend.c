@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "core/limits.h"
 #include "store/handle.h"
+#include "store/rows.h"
 
 struct one_task {
     const struct pawl_fsck_pass *f;
@@ -129,6 +130,36 @@ static enum pawl_code mend_consumer(struct pawl_fsck_pass *f, const struct pawl_
     return pawl_db_change(db, PAWL_SQL_CONSUMER_SAVE, values, PAWL_COUNT_OF(values), false, err);
 }
 
+struct one_gate {
+    struct pawl_gate_row row;
+    struct pawl_arena *arena;
+    int64_t wanted;
+};
+
+static enum pawl_code on_one_gate(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct one_gate *is = self;
+    (void)err;
+    if (pawl_row_gate(row, is->arena, &is->row) != NULL) is->row.held = -1; /* nothing that it says counts */
+    is->wanted = pawl_db_int64(row, PAWL_ROW_GATE_COLUMNS);
+    return PAWL_OK;
+}
+
+static enum pawl_code mend_gate(struct pawl_fsck_pass *f, const struct pawl_fsck_found *found,
+                                struct pawl_error *err)
+{
+    struct pawl_db *db = f->ask->store->db;
+    struct one_gate is = {.arena = f->arena};
+    struct pawl_value page[] = {pawl_int(found->key - 1), pawl_int(1)};
+    enum pawl_code code = pawl_db_send(db, PAWL_SQL_FSCK_GATES, page, PAWL_COUNT_OF(page),
+                                       on_one_gate, &is, err);
+    if (code == PAWL_OK) code = pawl_db_flush(db, err);
+    if (code != PAWL_OK || is.row.key != found->key || is.row.held == is.wanted) return code;
+    struct pawl_value values[] = {pawl_int(found->key), pawl_int(is.wanted),
+                                  pawl_blob_or_null(is.row.starts)};
+    return pawl_db_change(db, PAWL_SQL_GATE_SAVE, values, PAWL_COUNT_OF(values), false, err);
+}
+
 static enum pawl_code mend_quarantined(struct pawl_fsck_pass *f,
                                        const struct pawl_fsck_found *found, struct pawl_error *err)
 {
@@ -159,27 +190,22 @@ static enum pawl_code mend_one(struct pawl_fsck_pass *f, const struct pawl_fsck_
     case PAWL_MEND_BY_ACKNOWLEDGEMENT:
         return pawl_db_change(f->ask->store->db, PAWL_SQL_ACKNOWLEDGEMENT_PRUNE, acknowledgement, 2,
                               false, err);
-    case PAWL_MEND_BY_WORKFLOW:
-        return pawl_fsck_mend_workflow(f, found->key, head, err);
-    case PAWL_MEND_BY_RECORD:
-        return pawl_fsck_mend_record(f, found->key, head, err);
-    case PAWL_MEND_BY_TAKE_UP:
-        return pawl_db_change(f->ask->store->db, PAWL_SQL_CONTINUATION_TAKE_UP, acknowledgement, 1,
-                              false, err);
+    case PAWL_MEND_BY_GATE:
+        return mend_gate(f, found, err);
     case PAWL_MEND_BY_QUARANTINE_ROW:
         return mend_quarantined(f, found, err);
     }
     return PAWL_OK;
 }
 
-/* A row is mended as a whole, and what it has several findings of, once. */
-static bool is_first_of_its_row(const struct pawl_fsck_pass *f, const struct pawl_fsck_found *found)
+/* A task is mended as a whole, and what it has several findings of, once. */
+static bool is_first_of_its_task(const struct pawl_fsck_pass *f,
+                                 const struct pawl_fsck_found *found)
 {
-    enum pawl_fsck_mending mending = pawl_fsck_checks[found->check].mending;
-    bool is_whole = mending == PAWL_MEND_BY_TASK || mending == PAWL_MEND_BY_WORKFLOW ||
-                    mending == PAWL_MEND_BY_RECORD;
-    for (const struct pawl_fsck_found *at = f->first; is_whole && at != found; at = at->next) {
-        if (pawl_fsck_checks[at->check].mending == mending && at->key == found->key) return false;
+    if (pawl_fsck_checks[found->check].mending != PAWL_MEND_BY_TASK) return true;
+    for (const struct pawl_fsck_found *at = f->first; at != found; at = at->next) {
+        if (pawl_fsck_checks[at->check].mending == PAWL_MEND_BY_TASK && at->key == found->key)
+            return false;
     }
     return true;
 }
@@ -194,7 +220,7 @@ static enum pawl_code mend_page(struct pawl_fsck_pass *f, struct pawl_error *err
     if (code != PAWL_OK) return code;
     for (const struct pawl_fsck_found *at = f->first; at != NULL && code == PAWL_OK;
          at = at->next) {
-        if (is_first_of_its_row(f, at)) code = mend_one(f, at, &head, err);
+        if (is_first_of_its_task(f, at)) code = mend_one(f, at, &head, err);
     }
     store->is_dirty = true;
     if (code == PAWL_OK) return pawl_store_commit(store, &nothing, &head, err);

@@ -36,6 +36,26 @@ enum pawl_code pawl_fsck_on_worker(void *self, const struct pawl_db_row *row,
     return pawl_fsck_row_came(walk, worker.key, 0);
 }
 
+enum pawl_code pawl_fsck_on_gate(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    enum { TASKS = PAWL_ROW_GATE_COLUMNS };
+    struct pawl_fsck_walk *walk = self;
+    struct pawl_fsck_pass *f = walk->f;
+    struct pawl_gate_row gate;
+    (void)err;
+    const char *fault = pawl_row_gate(row, f->arena, &gate);
+    int64_t wanted = pawl_db_int64(row, TASKS);
+    if (fault != NULL || gate.held != wanted) {
+        struct pawl_fsck_found *found = pawl_fsck_note(
+            f, PAWL_CHECK_GATE, gate.key, (struct pawl_str){0},
+            TEXT(f, "the gate of %.*s counts %" PRId64 " tasks in progress and has to count %" PRId64 "%s%s",
+                 PAWL_STR_ARG(gate.name), gate.held, wanted, fault == NULL ? "" : "; ",
+                 fault == NULL ? "" : fault));
+        found->name = gate.name;
+    }
+    return pawl_fsck_row_came(walk, gate.key, 0);
+}
+
 enum pawl_code pawl_fsck_on_consumer(void *self, const struct pawl_db_row *row,
                                      struct pawl_error *err)
 {
@@ -87,9 +107,6 @@ enum pawl_code pawl_fsck_on_continuation(void *self, const struct pawl_db_row *r
     if (fault != NULL) {
         (void)pawl_fsck_note(f, PAWL_CHECK_CONTINUATION, rest.key, (struct pawl_str){0},
                              pawl_str_of(fault));
-    } else if (rest.left == PAWL_CONTINUATION_PUT_OFF) {
-        (void)pawl_fsck_note(f, PAWL_CHECK_CONTINUATION_PUT_OFF, rest.key, (struct pawl_str){0},
-                             PAWL_STR("the rest of a decision about a workflow that is damaged"));
     } else if (rest.task != 0 && rest.kind != PAWL_CONTINUE_REMAINS && rest.kind != PAWL_CONTINUE_RUN_REMOVE &&
                pawl_db_is_null(row, PAWL_ROW_CONTINUATION_COLUMNS)) {
         (void)pawl_fsck_note(

@@ -173,6 +173,18 @@ static enum pawl_code on_worker(void *self, const struct pawl_db_row *row, struc
     return memory(load, err);
 }
 
+static enum pawl_code on_gate(void *self, const struct pawl_db_row *row, struct pawl_error *err)
+{
+    struct answer *answer = self;
+    struct load *load = answer->load;
+    struct pawl_gate_row *gate = pawl_arena_take(load->set->arena, sizeof *gate);
+    if (gate == NULL) return memory(load, err);
+    warn_row(load, "gate", pawl_db_int64(row, 0), pawl_row_gate(row, load->set->arena, gate));
+    (void)pawl_set_enter(load->set, PAWL_LOOK_GATE, gate->key, gate); /* is_full remembers */
+    answer->row = answer->entry->look == PAWL_LOOK_GATE ? (void *)gate : &gate->key;
+    return memory(load, err);
+}
+
 static enum pawl_code on_workflow(void *self, const struct pawl_db_row *row, struct pawl_error *err)
 {
     struct answer *answer = self;
@@ -582,7 +594,12 @@ static struct question question_of(const struct pawl_entry *entry)
         return (struct question){PAWL_SQL_SNAPSHOT_BY_HASH, on_snapshot, false, {text}, 1};
     case PAWL_LOOK_RECORDS:
         return (struct question){PAWL_SQL_RECORDS, on_record, true, {number, limit}, 2};
+    case PAWL_LOOK_GATE:
+        return (struct question){PAWL_SQL_GATE_BY_KEY, on_gate, false, {number}, 1};
+    case PAWL_LOOK_GATE_NAME:
+        return (struct question){PAWL_SQL_GATE_BY_NAME, on_gate, false, {text}, 1};
     case PAWL_LOOK_RECORDS_TOUCHED:
+    case PAWL_LOOK_TASK_DEFINITION:
     case PAWL_LOOK_PARSED:
         break; /* never asked for */
     case PAWL_LOOK_FINISHED:

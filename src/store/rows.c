@@ -156,6 +156,7 @@ const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *aren
     out->workflow = next_number(&reader, "workflow is out of range");
     out->claims = next_count(&reader, "claims is out of range");
     out->response_ms = next_number(&reader, "response_ms is out of range");
+    out->gate = next_safe(&reader, "gate is out of range");
     return reader.fault != NULL ? reader.fault : pawl_task_row_fault(out);
 }
 
@@ -205,6 +206,20 @@ const char *pawl_row_worker(const struct pawl_db_row *row, struct pawl_arena *ar
     out->other_pid = next_safe(&reader, "other_pid is out of range");
     out->shared_at_ms = next_safe(&reader, "shared_at_ms is out of range");
     return is_cut ? "granted is cut" : reader.fault;
+}
+
+const char *pawl_row_gate(const struct pawl_db_row *row, struct pawl_arena *arena,
+                          struct pawl_gate_row *out)
+{
+    struct reader reader = {.row = row, .arena = arena};
+    *out = (struct pawl_gate_row){0};
+    out->key = next_key(&reader);
+    out->name = next_text(&reader);
+    out->held = next_within(&reader, 0, PAWL_NUMBER_MAX / 2, "held is out of range");
+    struct pawl_str starts = pawl_db_blob(row, reader.column++);
+    bool is_cut = starts.len % sizeof(struct pawl_gate_start) != 0;
+    if (starts.len > 0 && !is_cut) out->starts = pawl_arena_copy(arena, starts);
+    return is_cut ? "starts is cut" : reader.fault;
 }
 
 const char *pawl_row_dependency(const struct pawl_db_row *row, struct pawl_arena *arena,
@@ -388,12 +403,6 @@ const char *pawl_row_workflow(const struct pawl_db_row *row, struct pawl_arena *
     return reader.fault != NULL ? reader.fault : pawl_workflow_row_fault(out);
 }
 
-/* Below 0 is a fault of the row (pawl_record_row_fault), which fsck can count again. */
-static int32_t next_counter(struct reader *reader, const char *fault)
-{
-    return (int32_t)next_within(reader, -PAWL_COUNT_MAX, PAWL_COUNT_MAX, fault);
-}
-
 const char *pawl_row_record(const struct pawl_db_row *row, struct pawl_arena *arena,
                             struct pawl_record_row *out)
 {
@@ -419,10 +428,10 @@ const char *pawl_row_record(const struct pawl_db_row *row, struct pawl_arena *ar
         next_within(&reader, 0, PAWL_DEFINED_SECONDS_MAX, "callback_after_s is out of range");
     out->worker = next_text(&reader);
     out->domain = next_text(&reader);
-    out->join_pending = next_counter(&reader, "join_pending is out of range");
-    out->join_branches = next_counter(&reader, "join_branches is out of range");
-    out->join_failed = next_counter(&reader, "join_failed is out of range");
-    out->join_cancelled = next_counter(&reader, "join_cancelled is out of range");
-    out->join_optional = next_counter(&reader, "join_optional is out of range");
+    out->join_pending = next_count(&reader, "join_pending is out of range");
+    out->join_branches = next_count(&reader, "join_branches is out of range");
+    out->join_failed = next_count(&reader, "join_failed is out of range");
+    out->join_cancelled = next_count(&reader, "join_cancelled is out of range");
+    out->join_optional = next_count(&reader, "join_optional is out of range");
     return reader.fault != NULL ? reader.fault : pawl_record_row_fault(out);
 }

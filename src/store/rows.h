@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "core/task/event.h"
+#include "core/task/gate.h"
 #include "core/workflow/registered.h"
 #include "core/workflow/workflow.h"
 #include "store/db.h"
@@ -22,8 +23,8 @@
  * control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
  * open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
  * payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest,
- * run_at_ms, lease_place, workflow, claims, response_ms */
-enum { PAWL_ROW_TASK_COLUMNS = 55 }; /* more columns may follow */
+ * run_at_ms, lease_place, workflow, claims, response_ms, gate */
+enum { PAWL_ROW_TASK_COLUMNS = 56 }; /* more columns may follow */
 const char *pawl_row_task(const struct pawl_db_row *row, struct pawl_arena *arena,
                           struct pawl_task_row *out);
 
@@ -40,6 +41,13 @@ const char *pawl_row_queue(const struct pawl_db_row *row, struct pawl_arena *are
 enum { PAWL_ROW_WORKER_COLUMNS = 10 };
 const char *pawl_row_worker(const struct pawl_db_row *row, struct pawl_arena *arena,
                             struct pawl_worker_row *out);
+
+/* key, name, held, starts
+ *
+ * A fault leaves *out usable all the same: with nothing counted. */
+enum { PAWL_ROW_GATE_COLUMNS = 4 };
+const char *pawl_row_gate(const struct pawl_db_row *row, struct pawl_arena *arena,
+                          struct pawl_gate_row *out);
 
 /* task, number, on_key, on_id, is_open */
 enum { PAWL_ROW_DEPENDENCY_COLUMNS = 5 };

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "core/limits.h"
+#include "core/task/gate.h"
 #include "store/handle.h"
 
 static struct pawl_value rank_value(int64_t rank)
@@ -76,6 +77,7 @@ static enum pawl_code add_task(struct pawl_db *db, const struct pawl_task_row *t
         pawl_int_or_null(task->workflow),
         pawl_int(task->claims),
         pawl_int_or_null(task->response_ms),
+        pawl_int_or_null(task->gate),
     };
     return pawl_db_change(db, PAWL_SQL_TASK_ADD, values, PAWL_COUNT_OF(values), true, err);
 }
@@ -86,6 +88,7 @@ static bool is_inside(const struct pawl_task_row *task, const struct pawl_task_r
     return task->state == was->state && task->rank == was->rank &&
            task->due_at_ms == was->due_at_ms && task->finished_at_ms == was->finished_at_ms &&
            task->blocked_by == was->blocked_by && task->run_at_ms == was->run_at_ms &&
+           task->gate == was->gate &&
            pawl_str_equal(task->lease_place, was->lease_place);
 }
 
@@ -134,8 +137,9 @@ static enum pawl_code save_task(struct pawl_db *db, const struct pawl_task_row *
         pawl_int_or_null(task->blocked_by),
         pawl_int_or_null(task->run_at_ms),
         pawl_text_or_null(task->lease_place),
+        pawl_int_or_null(task->gate),
     };
-    enum { INDEXED_COUNT = 7 };
+    enum { INDEXED_COUNT = 8 };
     size_t count = PAWL_COUNT_OF(values);
     if (is_inside(task, was)) {
         return pawl_db_change(db, PAWL_SQL_TASK_SAVE_INSIDE, values, count - INDEXED_COUNT, true,
@@ -182,6 +186,19 @@ static enum pawl_code write_queue(struct pawl_db *db, const struct pawl_entry *e
     values[1] = values[0]; /* the name does not change */
     return pawl_db_change(db, PAWL_SQL_QUEUE_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true,
                           err);
+}
+
+static enum pawl_code write_gate(struct pawl_db *db, const struct pawl_entry *entry,
+                                 struct pawl_error *err)
+{
+    const struct pawl_gate_row *gate = entry->row;
+    struct pawl_value values[] = {pawl_int(gate->key), pawl_text(gate->name), pawl_int(gate->held),
+                                  pawl_blob_or_null(gate->starts)};
+    if (!entry->is_stored) {
+        return pawl_db_change(db, PAWL_SQL_GATE_ADD, values, PAWL_COUNT_OF(values), true, err);
+    }
+    values[1] = values[0]; /* the name does not change */
+    return pawl_db_change(db, PAWL_SQL_GATE_SAVE, values + 1, PAWL_COUNT_OF(values) - 1, true, err);
 }
 
 static enum pawl_code write_worker(struct pawl_db *db, const struct pawl_entry *entry,
@@ -461,6 +478,8 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
         return write_workflow(db, entry, err);
     case PAWL_LOOK_RECORD:
         return write_record(db, entry, err);
+    case PAWL_LOOK_GATE:
+        return write_gate(db, entry, err);
     case PAWL_LOOK_SNAPSHOT:
         return write_snapshot(db, entry, err);
     case PAWL_LOOK_TASK_ID:
@@ -497,6 +516,8 @@ static enum pawl_code write_entry(struct pawl_db *db, const struct pawl_entry *e
     case PAWL_LOOK_SNAPSHOT_HASH:
     case PAWL_LOOK_RECORDS_TOUCHED:
     case PAWL_LOOK_PARSED:
+    case PAWL_LOOK_GATE_NAME:
+    case PAWL_LOOK_TASK_DEFINITION:
     case PAWL_LOOK_RECORDS_OPEN:
     case PAWL_LOOK_RECORDS_UNDECIDED:
     case PAWL_LOOK_RECORDS_BAD:

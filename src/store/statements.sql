@@ -107,7 +107,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place, workflow, claims, response_ms
+       lease_place, workflow, claims, response_ms, gate
 FROM task
 WHERE key = ?1
 LIMIT 1;
@@ -123,7 +123,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place, workflow, claims, response_ms
+       lease_place, workflow, claims, response_ms, gate
 FROM task
 WHERE id = ?1
 LIMIT 1;
@@ -139,7 +139,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place, workflow, claims, response_ms
+       lease_place, workflow, claims, response_ms, gate
 FROM task
 WHERE idempotency_key = ?1
 LIMIT 1;
@@ -154,7 +154,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place, workflow, claims, response_ms
+       lease_place, workflow, claims, response_ms, gate
 FROM task
 WHERE queue = ?1 AND rank IS NOT NULL
 ORDER BY rank, key
@@ -170,7 +170,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place, workflow, claims, response_ms
+       lease_place, workflow, claims, response_ms, gate
 FROM task
 WHERE due_at_ms <= ?1
 ORDER BY due_at_ms, key
@@ -186,7 +186,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place, workflow, claims, response_ms
+       lease_place, workflow, claims, response_ms, gate
 FROM task
 WHERE state = 8 AND workflow IS NULL AND key > ?1
 ORDER BY key
@@ -202,7 +202,7 @@ SELECT key, id, queue, state, priority, rank, due_at_ms, version, epoch, lease_k
        control_deadline_at_ms, sequence, outcome_epoch, outcome_kind, outcome_digest, dependency_policy,
        open_dependencies, blocked_by, has_dependents, payloads, checkpoint_count, log_bytes,
        payload_bytes, checkpoint_bytes, title, correlation_id, idempotency_key, body_digest, run_at_ms,
-       lease_place, workflow, claims, response_ms
+       lease_place, workflow, claims, response_ms, gate
 FROM task
 WHERE run_at_ms IS NOT NULL AND key > ?1
 ORDER BY key
@@ -240,6 +240,24 @@ SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted,
        shared_at_ms
 FROM worker
 WHERE id = ?1
+LIMIT 1;
+
+-- Gates, in the columns of pawl_row_gate.
+
+-- name: GATE_BY_KEY
+-- gate, by its key.
+-- postgres: FOR NO KEY UPDATE
+SELECT key, name, held, starts
+FROM gate
+WHERE key = ?1
+LIMIT 1;
+
+-- name: GATE_BY_NAME
+-- The unique index of gate.name.
+-- postgres: FOR NO KEY UPDATE
+SELECT key, name, held, starts
+FROM gate
+WHERE name = ?1
 LIMIT 1;
 
 -- What lies beside a task.
@@ -578,13 +596,13 @@ INSERT INTO task (key, id, queue, state, priority, rank, due_at_ms, version, epo
                   outcome_kind, outcome_digest, dependency_policy, open_dependencies, blocked_by,
                   has_dependents, payloads, checkpoint_count, log_bytes, payload_bytes, checkpoint_bytes,
                   title, correlation_id, idempotency_key, body_digest, run_at_ms, lease_place,
-                  workflow, claims, response_ms)
+                  workflow, claims, response_ms, gate)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
         ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42,
-        ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, ?53, ?54, ?55);
+        ?43, ?44, ?45, ?46, ?47, ?48, ?49, ?50, ?51, ?52, ?53, ?54, ?55, ?56);
 
 -- name: TASK_SAVE
--- task, by its key. All that can change; writes six indexes.
+-- task, by its key. All that can change; writes seven indexes.
 -- many: 17 double precision, 40 text
 UPDATE task
 SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_end_at_ms = ?9,
@@ -594,11 +612,11 @@ SET version = ?4, epoch = ?5, lease_kind = ?6, owner = ?7, lease_ms = ?8, lease_
     ?24, outcome_digest = ?25, open_dependencies = ?26, has_dependents = ?27, payloads = ?28,
     checkpoint_count = ?29, log_bytes = ?30, payload_bytes = ?31, checkpoint_bytes = ?32, claims = ?33, state = ?34,
     rank = ?35, due_at_ms = ?36, finished_at_ms = ?37, blocked_by = ?38, run_at_ms = ?39,
-    lease_place = ?40
+    lease_place = ?40, gate = ?41
 WHERE key = ?1 AND state = ?2 AND epoch = ?3;
 
 -- name: TASK_SAVE_INSIDE
--- task, by its key. When state, rank, due_at_ms, finished_at_ms, blocked_by and lease_place stay as they are:
+-- task, by its key. When state, rank, due_at_ms, finished_at_ms, blocked_by, gate and lease_place stay as they are:
 -- no index is touched.
 -- many: 17 double precision
 UPDATE task
@@ -613,6 +631,13 @@ WHERE key = ?1 AND state = ?2 AND epoch = ?3;
 -- name: TASK_SET_ASIDE
 -- task, by its key. Such a row is never met again by claims, timers and steps of the wall clock.
 UPDATE task SET rank = NULL, due_at_ms = NULL, run_at_ms = NULL WHERE key = ?1;
+
+-- name: GATE_ADD
+INSERT INTO gate (key, name, held, starts) VALUES (?1, ?2, ?3, ?4);
+
+-- name: GATE_SAVE
+-- gate, by its key.
+UPDATE gate SET held = ?2, starts = ?3 WHERE key = ?1;
 
 -- name: QUEUE_ADD
 INSERT INTO queue (key, name, is_paused, lease_ms, max_retries, backoff, delay_ms, delay_ms_max, jitter_ms)
@@ -1041,7 +1066,7 @@ SELECT t.key, t.id, t.queue, t.state, t.priority, t.rank, t.due_at_ms, t.version
        t.outcome_kind, t.outcome_digest, t.dependency_policy, t.open_dependencies, t.blocked_by,
        t.has_dependents, t.payloads, t.checkpoint_count, t.log_bytes, t.payload_bytes, t.checkpoint_bytes,
        t.title, t.correlation_id, t.idempotency_key, t.body_digest, t.run_at_ms, t.lease_place,
-       t.workflow, t.claims, t.response_ms, q.name, q.is_paused, w.id, b.id, b.state, z.reason
+       t.workflow, t.claims, t.response_ms, t.gate, q.name, q.is_paused, w.id, b.id, b.state, z.reason
 FROM task t
 LEFT JOIN queue q ON q.key = t.queue
 LEFT JOIN worker w ON w.key = t.owner
@@ -1451,6 +1476,7 @@ SELECT h.position, h.next_key,
        COALESCE((SELECT key FROM definition WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
        COALESCE((SELECT key FROM workflow WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
        COALESCE((SELECT key FROM snapshot WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
+       COALESCE((SELECT key FROM gate WHERE key > 0 ORDER BY key DESC LIMIT 1), 0),
        h.now_ms, h.wall_offset_ms, h.generation
 FROM head h
 WHERE h.one = 1
@@ -1580,6 +1606,15 @@ WHERE key > ?1
 ORDER BY key
 LIMIT ?2;
 
+-- name: FSCK_GATES
+-- gate, by its key; task_gate for each. The columns of pawl_row_gate, then what it has to count.
+SELECT key, name, held, starts,
+       (SELECT COUNT(*) FROM task WHERE task.gate = gate.key AND task.gate > 0)
+FROM gate
+WHERE key > ?1
+ORDER BY key
+LIMIT ?2;
+
 -- name: FSCK_WORKERS
 -- worker, by its key. The columns of pawl_row_worker.
 SELECT key, id, host, boot, pid, started_at_ms, seen_at_ms, request_id, granted, other_host, other_boot, other_pid,
@@ -1647,8 +1682,7 @@ LIMIT ?2;
 -- name: FSCK_WORKFLOWS
 -- workflow, by its key; what is counted by the indexes of record. The columns of pawl_row_workflow, then whether its
 -- snapshot is there, its payloads, its records that are not decided, the continuations that it counts (7 = DECISION),
--- its failures that it was let go on from, its highest seq, the task of that record, and whether the one that it calls
--- its newest is there.
+-- its failures that it was let go on from, and its highest seq.
 SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priority, w.run, w.version, w.created_at_ms,
        w.updated_at_ms, w.finished_at_ms, w.retried_at_ms, w.next_seq, w.open, w.permissive, w.ahead, w.last, w.failed,
        w.payloads, w.correlation_id, w.idempotency_key, w.depth,
@@ -1663,9 +1697,7 @@ SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priorit
        (SELECT COUNT(*)
         FROM record r
         WHERE r.run = w.run AND r.is_superseded = 0 AND r.status > 3 AND r.status < 8 AND r.is_decided = 1),
-       (SELECT MAX(r.seq) FROM record r WHERE r.run = w.run),
-       (SELECT r.task FROM record r WHERE r.run = w.run AND r.seq > 0 ORDER BY r.seq DESC LIMIT 1),
-       (SELECT 1 FROM record r WHERE r.task = w.last AND r.run = w.run)
+       (SELECT MAX(r.seq) FROM record r WHERE r.run = w.run)
 FROM workflow w
 WHERE w.key > ?1
 ORDER BY w.key
@@ -1704,24 +1736,6 @@ SET version = version + 1, rank = ?2, due_at_ms = ?3, lease_kind = ?4, owner = ?
     log_bytes = ?17, payload_bytes = ?18, checkpoint_bytes = ?19, run_at_ms = ?20,
     lease_place = CASE WHEN state IN (2, 4) THEN lease_place END
 WHERE key = ?1;
-
--- name: WORKFLOW_MEND
--- workflow, by its key. What follows from its records.
-UPDATE workflow
-SET version = version + 1, open = ?2, permissive = ?3, ahead = ?4, next_seq = ?5, last = ?6
-WHERE key = ?1;
-
--- name: WORKFLOW_OPEN_MORE
--- workflow, by its key. A continuation that it counts was added.
-UPDATE workflow SET open = open + 1 WHERE key = ?1;
-
--- name: RECORD_MEND
--- record, by its key. A JOIN's counters.
-UPDATE record SET join_pending = ?2, join_failed = ?3, join_cancelled = ?4, join_optional = ?5 WHERE task = ?1;
-
--- name: CONTINUATION_TAKE_UP
--- continuation, by its key. One that was put off is due again.
-UPDATE continuation SET remaining = 0 WHERE key = ?1 AND remaining = -2;
 
 -- name: QUARANTINE_REMOVE
 -- quarantine, by its key. The row can be read again.

@@ -205,6 +205,9 @@ static void *answer_of(struct desk *desk, const struct pawl_entry *entry)
     case PAWL_LOOK_RECORDS_TOUCHED:
     case PAWL_LOOK_SNAPSHOT:
     case PAWL_LOOK_SNAPSHOT_HASH:
+    case PAWL_LOOK_GATE:
+    case PAWL_LOOK_GATE_NAME:
+    case PAWL_LOOK_TASK_DEFINITION:
     case PAWL_LOOK_PARSED:
         return NULL;
     case PAWL_LOOK_CURSOR_MIN:

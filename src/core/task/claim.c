@@ -6,9 +6,10 @@
 #include "base/str.h"
 #include "core/limits.h"
 #include "core/task/calendar.h"
+#include "core/task/gate.h"
 #include "core/task/metadata.h"
 #include "core/task/queue.h"
-#include "core/workflow/task_definition.h"
+#include "core/workflow/registry.h"
 
 #include <string.h>
 
@@ -122,38 +123,20 @@ static struct pawl_entry *need_worker(struct pawl_step *step, const struct pawl_
     return pawl_set_look(&step->set, PAWL_LOOK_WORKER, worker->key, none, 0, 0);
 }
 
-static struct pawl_str no_path(void *self, struct pawl_arena *arena)
-{
-    (void)self;
-    (void)arena;
-    return none;
-}
-
-/* The type of task that waits in a queue "type", or "domain:type". */
+/* The name of the definition of a task that waits in a queue. */
 static struct pawl_str type_of(const struct pawl_queue_row *queue)
 {
-    if (queue == NULL) return none;
-    size_t at = 0;
-    while (at < queue->name.len && queue->name.ptr[at] != ':') at++;
-    if (at == queue->name.len) return queue->name;
-    return (struct pawl_str){queue->name.ptr + at + 1, queue->name.len - at - 1};
+    return queue == NULL ? none : pawl_gate_name(queue->name);
 }
 
 /* What the registered definition of a task says of its lease. May be short. */
 static int64_t response_timeout_s(struct pawl_step *step, struct pawl_str task_type)
 {
-    const struct pawl_definition_row *row =
-        pawl_registered_get(step, PAWL_DEFINITION_TASK, task_type, 0);
-    struct pawl_task_definition definition;
-    struct pawl_json *object = NULL;
-    struct pawl_faults ignored;
-    const struct pawl_fault_place place = {.path = no_path, .faults = &ignored};
-    pawl_faults_init(&ignored, step->set.arena);
-    pawl_task_definition_init(&definition, task_type);
-    if (row != NULL && pawl_json_parse_top(row->body, 1, step->set.arena, &object, NULL) == PAWL_OK) {
-        pawl_task_definition_read(object, &place, &definition);
-    }
-    return definition.response_timeout_s;
+    const struct pawl_task_definition *registered = pawl_registered_task(step, task_type);
+    if (registered != NULL) return registered->response_timeout_s;
+    struct pawl_task_definition defaults;
+    pawl_task_definition_init(&defaults, task_type);
+    return defaults.response_timeout_s;
 }
 
 /* How long the lease of a task is to be; 0 = as the queue says. May be short. */
@@ -213,6 +196,7 @@ static void grant(struct pawl_step *step, struct pawl_entry *entry, const struct
     if (!goes_on || task->started_at_ms == 0) task->started_at_ms = step->now_ms;
     task->due_at_ms = pawl_lease_due(task);
     if (task->workflow != 0) grant_of_workflow(step, task, armed_at_ms, command);
+    pawl_gate_pass(step, type_of(queue), task);
     pawl_task_touch(step, task);
     struct pawl_event_new *event =
         pawl_event_add(step, task, PAWL_EVENT_STARTED, PAWL_CAUSE_NONE, worker->id, none);
@@ -362,6 +346,22 @@ static enum pawl_code may_start(struct pawl_step *step, struct pawl_command *com
     return code;
 }
 
+/* Whether the limits of its definition let one more task begin. May be short. */
+static enum pawl_code may_pass(struct pawl_step *step, struct pawl_command *command,
+                               const struct pawl_task_row *task)
+{
+    struct pawl_gate_room room;
+    pawl_gate_look(step, type_of(pawl_queue_by_key(step, task->queue)), &room);
+    if (room.count > 0) return PAWL_OK;
+    command->err.until_at_ms = room.opens_at_ms;
+    enum pawl_code code = pawl_error_set(
+        &command->err, PAWL_LIMIT, "task %.*s: the definition of %.*s lets no more begin now: its %s is reached",
+        PAWL_STR_ARG(task->id), PAWL_STR_ARG(room.name),
+        room.opens_at_ms != 0 ? "rateLimitPerFrequency" : "concurrentExecLimit");
+    command->err.until_at_ms = room.opens_at_ms;
+    return code;
+}
+
 enum pawl_code pawl_rule_start(struct pawl_step *step, struct pawl_command *command)
 {
     const struct pawl_claim *ask = command->ask.claim.ask;
@@ -375,6 +375,7 @@ enum pawl_code pawl_rule_start(struct pawl_step *step, struct pawl_command *comm
     size_t held_count = is_repeat(ask, worker->row) ? granted_before(step, worker->row, &held) : 0;
     bool is_again = held_count == 1 && held[0] == entry;
     if (!is_again) code = may_start(step, command, entry->row);
+    if (!is_again && code == PAWL_OK) code = may_pass(step, command, entry->row);
     if (code != PAWL_OK || step->set.is_short) return code;
     if (!is_again) {
         grant(step, entry, worker->row, command, ask->lease_ms);
@@ -389,8 +390,20 @@ enum pawl_code pawl_rule_start(struct pawl_step *step, struct pawl_command *comm
 /* One queue of a claim: its ready rows, read when the step's first half was saved. */
 struct source {
     struct pawl_rows *ready;
+    struct pawl_gate_room *room; /* shared by the queues of one definition */
     size_t began_at; /* ready->next when this claim began */
     bool is_cut; /* the list ended at its limit: the queue may hold more */
+};
+
+/* What a claim gives: what it picked, or what it was given before. */
+struct giving {
+    struct pawl_entry **tasks;
+    size_t count;
+    bool is_again; /* the same request: its grants stand */
+    struct source *sources;
+    size_t source_count;
+    struct pawl_gate_room *rooms; /* of their definitions */
+    size_t room_count;
 };
 
 /* The claim is undone: what it picked is there for the next one. */
@@ -441,10 +454,25 @@ static int64_t queue_after(struct pawl_step *step, struct pawl_str task_id)
     return task != NULL && pawl_task_state_is_terminal(task->state) ? task->queue : 0;
 }
 
-/* The asked queues that exist and are not paused. */
-static size_t open_sources(struct pawl_step *step, const struct pawl_command *command,
-                           struct source *sources)
+/* What the gate of a queue lets through; NULL if it is shut. */
+static struct pawl_gate_room *room_of(struct pawl_step *step, const struct pawl_queue_row *queue,
+                                      struct giving *giving)
 {
+    struct pawl_str type = type_of(queue);
+    for (size_t i = 0; i < giving->room_count; i++) {
+        struct pawl_gate_room *known = &giving->rooms[i];
+        if (pawl_str_equal(known->name, type)) return known->count > 0 ? known : NULL;
+    }
+    struct pawl_gate_room *room = &giving->rooms[giving->room_count++];
+    pawl_gate_look(step, type, room);
+    return room->count > 0 ? room : NULL;
+}
+
+/* The asked queues that exist, are not paused, and whose gates are open. */
+static size_t open_sources(struct pawl_step *step, const struct pawl_command *command,
+                           struct giving *giving)
+{
+    struct source *sources = giving->sources;
     size_t name_count;
     const struct pawl_str *names = pawl_claim_queues(command->ask.claim.ask, &name_count);
     const struct pawl_poll *poll = command->ask.claim.poll;
@@ -455,12 +483,15 @@ static size_t open_sources(struct pawl_step *step, const struct pawl_command *co
         if (key == 0) continue;
         const struct pawl_queue_row *queue = pawl_queue_by_key(step, key);
         if (queue == NULL || queue->is_paused) continue;
+        struct pawl_gate_room *room = room_of(step, queue, giving);
+        if (room == NULL) continue;
         struct pawl_entry *list =
             pawl_set_look(&step->set, PAWL_LOOK_READY, key, none, 0, step->ready_limit);
         if (list == NULL || !list->is_loaded) continue;
         struct pawl_rows *rows = list->row;
         if (!rows->is_looked_at) look_ahead(step, rows);
-        sources[count++] = (struct source){.ready = rows, .began_at = rows->next, .is_cut = rows->is_cut};
+        sources[count++] = (struct source){
+            .ready = rows, .room = room, .began_at = rows->next, .is_cut = rows->is_cut};
     }
     return count;
 }
@@ -482,6 +513,7 @@ static size_t pick(struct pawl_step *step, const struct pawl_claim *ask, struct 
         struct pawl_entry *best = NULL;
         struct source *from = NULL;
         for (size_t i = 0; i < source_count; i++) {
+            if (sources[i].room->count == 0) continue;
             struct pawl_entry *head = source_head(step, &sources[i], ask->priority_min);
             if (head == NULL) continue;
             const struct pawl_task_row *task = head->row;
@@ -502,18 +534,10 @@ static size_t pick(struct pawl_step *step, const struct pawl_claim *ask, struct 
         look_at_body(step, task);
         picked[count++] = best;
         from->ready->next++;
+        from->room->count--;
     }
     return count;
 }
-
-/* What a claim gives: what it picked, or what it was given before. */
-struct giving {
-    struct pawl_entry **tasks;
-    size_t count;
-    bool is_again; /* the same request: its grants stand */
-    struct source *sources;
-    size_t source_count;
-};
 
 /* Finds what to give. NO_MEMORY, or what was found does not count yet (the set is short). */
 static enum pawl_code find_tasks(struct pawl_step *step, const struct pawl_command *command,
@@ -528,12 +552,13 @@ static enum pawl_code find_tasks(struct pawl_step *step, const struct pawl_comma
                        is_repeat(ask, known->row);
     giving->tasks = pawl_step_take(step, max_of(ask) * sizeof(struct pawl_entry *));
     giving->sources = pawl_step_take(step, (ask->queue_count + 1) * sizeof *giving->sources);
-    if (giving->tasks == NULL || giving->sources == NULL) return PAWL_NO_MEMORY;
+    giving->rooms = pawl_step_take(step, (ask->queue_count + 1) * sizeof *giving->rooms);
+    if (giving->tasks == NULL || giving->sources == NULL || giving->rooms == NULL) return PAWL_NO_MEMORY;
     if (giving->is_again) {
         giving->count = granted_before(step, known->row, &giving->tasks);
         return PAWL_OK;
     }
-    giving->source_count = open_sources(step, command, giving->sources);
+    giving->source_count = open_sources(step, command, giving);
     if (step->set.is_short) return PAWL_OK;
     giving->count = pick(step, ask, giving->sources, giving->source_count, giving->tasks);
     return PAWL_OK;
@@ -569,6 +594,18 @@ static bool has_cut_source(const struct giving *giving)
     return false;
 }
 
+/* When the first of the gates that are shut lets one through again, as far as that is known. */
+static int64_t opens_at_ms(const struct giving *giving)
+{
+    int64_t at_ms = 0;
+    for (size_t i = 0; i < giving->room_count; i++) {
+        const struct pawl_gate_room *room = &giving->rooms[i];
+        if (room->count > 0 || room->opens_at_ms == 0) continue;
+        if (at_ms == 0 || room->opens_at_ms < at_ms) at_ms = room->opens_at_ms;
+    }
+    return at_ms;
+}
+
 enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *command)
 {
     const struct pawl_claim *ask = command->ask.claim.ask;
@@ -591,6 +628,7 @@ enum pawl_code pawl_rule_claim(struct pawl_step *step, struct pawl_command *comm
         return code == PAWL_OK ? PAWL_BUSY : code;
     }
     if (giving.count == 0 && has_cut_source(&giving)) step->was_cut = true;
+    command->opens_at_ms = giving.count == 0 ? opens_at_ms(&giving) : 0;
     *command->out.claimed = (struct pawl_claimed){.grants = grants, .count = giving.count};
     return PAWL_OK;
 }

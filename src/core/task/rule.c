@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "core/limits.h"
 #include "core/task/calendar.h"
+#include "core/task/gate.h"
 
 #include <inttypes.h>
 
@@ -222,6 +223,7 @@ struct pawl_str pawl_payload_look(struct pawl_step *step, const struct pawl_task
 
 void pawl_lease_clear(struct pawl_step *step, struct pawl_task_row *task)
 {
+    pawl_gate_leave(step, task);
     task->lease_kind = PAWL_LEASE_NONE;
     task->lease_place = none;
     task->owner = 0;

@@ -47,6 +47,9 @@ const char *pawl_task_row_fault(const struct pawl_task_row *task)
     if (task->rank != PAWL_RANK_NONE && task->open_dependencies > 0) {
         return "a rank with open dependencies";
     }
+    if (task->gate != 0 && !runs && task->state != PAWL_TASK_RECOVERY_PENDING) {
+        return "a gate outside RUNNING and RECOVERY_PENDING";
+    }
     if (task->open_dependencies < 0) return "open dependencies are negative";
     if (task->ready_at_ms != 0 && task->state != PAWL_TASK_QUEUED && task->state != PAWL_TASK_PENDING) {
         return "a deferral outside QUEUED and PENDING";

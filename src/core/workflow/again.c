@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "core/limits.h"
+#include "core/task/gate.h"
 #include "core/workflow/overlay.h"
 #include "core/workflow/registry.h"
 #include "core/workflow/start.h"
@@ -182,6 +183,8 @@ static void remove_record(struct pawl_step *step, const struct pawl_task_row *ta
 {
     struct pawl_removal *removal = pawl_step_take(step, sizeof *removal);
     if (removal == NULL) return;
+    struct pawl_task_row left = *task;
+    pawl_gate_leave(step, &left); /* somebody may hold it still */
     *removal = (struct pawl_removal){task, step->now_ms};
     pawl_set_append(&step->set, PAWL_APPEND_RECORD_REMOVAL, removal);
     pawl_set_know(&step->set, PAWL_LOOK_TASK, task->key, (struct pawl_str){0}, NULL);

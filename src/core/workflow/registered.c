@@ -98,6 +98,14 @@ const struct pawl_definition_row *pawl_registered_get(struct pawl_step *step,
 
 /* ---- Changing ---- */
 
+/* What was made of it in this step is not it any more, and whoever waits at its gate has to look again. */
+static void forget(struct pawl_step *step, const struct pawl_definition_new *is)
+{
+    if (is->kind != PAWL_DEFINITION_TASK) return;
+    pawl_set_know(&step->set, PAWL_LOOK_TASK_DEFINITION, 0, is->name, NULL);
+    pawl_step_offer_gate(step, is->name, true);
+}
+
 static enum pawl_code refuse(struct pawl_command *command, enum pawl_code code,
                              const struct pawl_definition_new *is, const char *there)
 {
@@ -139,6 +147,7 @@ static enum pawl_code put_one(struct pawl_step *step, struct pawl_command *comma
     };
     pawl_set_put(&step->set, PAWL_LOOK_DEFINITION, pawl_definition_number(is->kind, is->version), is->name, 0,
                  row);
+    forget(step, is);
     return PAWL_OK;
 }
 
@@ -167,5 +176,6 @@ enum pawl_code pawl_rule_undefine(struct pawl_step *step, struct pawl_command *c
     step->generation++;
     pawl_set_put(&step->set, PAWL_LOOK_DEFINITION, pawl_definition_number(is->kind, is->version), is->name, 0,
                  NULL);
+    forget(step, is);
     return PAWL_OK;
 }

@@ -14,6 +14,9 @@ static struct pawl_str no_path(void *self, struct pawl_arena *arena)
 const struct pawl_task_definition *pawl_registered_task(struct pawl_step *step,
                                                         struct pawl_str name)
 {
+    const struct pawl_task_definition *known =
+        pawl_set_known(&step->set, PAWL_LOOK_TASK_DEFINITION, 0, name);
+    if (known != NULL) return known;
     const struct pawl_definition_row *row =
         pawl_registered_get(step, PAWL_DEFINITION_TASK, name, 0);
     struct pawl_json *object;
@@ -25,6 +28,7 @@ const struct pawl_task_definition *pawl_registered_task(struct pawl_step *step,
     pawl_faults_init(&faults, step->set.arena);
     struct pawl_fault_place place = {.path = no_path, .faults = &faults};
     pawl_task_definition_read(object, &place, made);
+    pawl_set_know(&step->set, PAWL_LOOK_TASK_DEFINITION, 0, name, made);
     return made;
 }
 
