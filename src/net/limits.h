@@ -79,6 +79,7 @@ enum {
     /* Tasks that a search looks at, newest first: some seconds. One for a task, or a workflow, by its id has no need of
      * it. */
     PAWL_CONDUCTOR_TASKS_LOOKED_MAX = 500 * 1000,
+    PAWL_CONDUCTOR_MOCKS_MAX = 1000, /* of a test run: each is a step, which reads the whole definition */
     PAWL_CONDUCTOR_SIZE_MAX = 5000, /* of a page */
     PAWL_CONDUCTOR_QUEUES_MAX = 16 * 1024, /* of poll data: 200 bytes each */
 

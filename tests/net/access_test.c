@@ -104,6 +104,7 @@ static const struct {
     {"GET /api/workflow/{name}/correlated/{correlationId}", PAWL_ROLE_VIEWER},
     {"POST /api/workflow/{name}/correlated", PAWL_ROLE_WORKER},
     {"POST /api/workflow/bulk/search", PAWL_ROLE_WORKER},
+    {"POST /api/workflow/test", PAWL_ROLE_WORKER},
     {"PUT /api/workflow/{workflowId}/pause", PAWL_ROLE_OPERATOR},
     {"PUT /api/workflow/{workflowId}/resume", PAWL_ROLE_OPERATOR},
     {"DELETE /api/workflow/{workflowId}", PAWL_ROLE_OPERATOR},

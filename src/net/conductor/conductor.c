@@ -17,6 +17,7 @@ void pawl_conductor_tables(struct pawl_conductor *conductor,
     tables[7] = pawl_conductor_controls(conductor);
     tables[8] = pawl_conductor_executes(conductor);
     tables[9] = pawl_conductor_searches(conductor);
+    tables[10] = pawl_conductor_trials(conductor);
 }
 
 enum pawl_code pawl_conductor_open(struct pawl_conductor *conductor, struct pawl *pawl,

@@ -21,7 +21,7 @@ struct pawl_conductor {
     int64_t lease_grace_ms;
 };
 
-enum { PAWL_CONDUCTOR_TABLES = 10 };
+enum { PAWL_CONDUCTOR_TABLES = 11 };
 
 /* The polls, and the usual grace.
  *
@@ -46,5 +46,6 @@ struct pawl_route_table pawl_conductor_workflows(struct pawl_conductor *conducto
 struct pawl_route_table pawl_conductor_controls(struct pawl_conductor *conductor);
 struct pawl_route_table pawl_conductor_executes(struct pawl_conductor *conductor);
 struct pawl_route_table pawl_conductor_searches(struct pawl_conductor *conductor);
+struct pawl_route_table pawl_conductor_trials(struct pawl_conductor *conductor);
 
 #endif

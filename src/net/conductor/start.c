@@ -176,6 +176,14 @@ static bool fill_start(const struct request *request, struct pawl_exchange *exch
     return false;
 }
 
+bool pawl_start_read(struct pawl_exchange *exchange, struct pawl_workflow_start *out)
+{
+    struct request request;
+    return pawl_conductor_body(exchange, request_fields, &request,
+                               "startWorkflow.startWorkflowRequest.") &&
+           fill_start(&request, exchange, out);
+}
+
 static void *begin_ask(struct pawl_exchange *exchange, struct pawl_conductor *conductor,
                        size_t bytes, const struct request *request,
                        void (*answer)(struct pawl_ask *ask))

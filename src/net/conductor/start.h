@@ -13,6 +13,9 @@ struct pawl_starting {
     struct pawl_workflow_started started;
 };
 
+/* Reads a StartWorkflowRequest: false, and answered, if something is wrong. */
+bool pawl_start_read(struct pawl_exchange *exchange, struct pawl_workflow_start *out);
+
 /* Reads a StartWorkflowRequest and begins the ask of it; NULL, and answered, if something is wrong.
  * name and version of the path, where they are given (version 0: the latest), come before its own.
  *
