@@ -769,4 +769,39 @@ TEST_EACH_STORE("what a terminate has cancelled is tried again by a retry of the
     wf_check(lab);
 }
 
+TEST_EACH_STORE("W-042 what a terminate has cancelled is rerun in the same step")
+{
+    struct pawl_request requests[2];
+    struct pawl_workflow_operated operated[2];
+    lab_open(lab);
+    struct pawl_str id = wf_start(lab, T1 "," FORK_OF_TWO, NULL, NULL);
+    wf_complete(lab, "t1", NULL);
+    struct pawl_str t2 = wf_latest(lab, id, "t2").task_id;
+    fill_operate(&requests[0], id, OPERATE(.verb = PAWL_WORKFLOW_TERMINATE), &operated[0]);
+    fill_operate(&requests[1], id, OPERATE(.verb = PAWL_WORKFLOW_RERUN, .task_id = t2),
+                 &operated[1]);
+    together(lab, requests, COUNT_OF(requests));
+    CHECK_TEXT("RUNNING t1:COMPLETED f:COMPLETED t3:SCHEDULED t2:SCHEDULED j:IN_PROGRESS",
+               wf_state(lab, id));
+    wf_check(lab);
+}
+
+TEST_EACH_STORE("W-042 variables stay in a rerun from a task, and not in one from the start")
+{
+    lab_open(lab);
+    struct pawl_str id = wf_start(
+        lab,
+        "{'name':'v','taskReferenceName':'v','type':'SET_VARIABLE','inputParameters':{'a':2}}," T1,
+        "'variables':{'a':1}", NULL);
+    wf_fail(lab, "t1", "no");
+    CHECK_DONE(rerun(lab, id, "t1", NULL));
+    CHECK_TEXT("{\"a\":2}",
+               wf_text(lab, wf_get(lab, id).payloads[PAWL_WORKFLOW_PAYLOAD_VARIABLES]));
+    wf_fail(lab, "t1", "no");
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_RERUN)));
+    CHECK_TEXT("RUNNING v:COMPLETED t1:SCHEDULED", wf_state(lab, id));
+    CHECK_DONE(wf_operate(lab, id, OPERATE(.verb = PAWL_WORKFLOW_TERMINATE)));
+    wf_check(lab);
+}
+
 TEST_MAIN()
