@@ -4,7 +4,7 @@ set_target_properties(pawl_program PROPERTIES
     OUTPUT_NAME pawl POSITION_INDEPENDENT_CODE ON C_EXTENSIONS OFF
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
 target_include_directories(pawl_program PRIVATE include src)
-target_link_libraries(pawl_program PRIVATE pawl_flags pawl_app pawl_net pawl_import pawl_wire pawl_worker pawl_static)
+target_link_libraries(pawl_program PRIVATE pawl_flags pawl_app pawl_net pawl_client pawl_import pawl_wire pawl_worker pawl_static)
 
 # Its manual pages and completions are what it prints itself, so a program for another machine brings
 # them only where that machine can be imitated.

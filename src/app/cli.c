@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/str.h"
+#include "client/client.h"
 #include "core/limits.h"
 
 #include <errno.h>
@@ -74,6 +75,86 @@ static enum pawl_code find_consumer_keep(struct pawl_cli *cli, int64_t *keep_ms)
     return pawl_given_code(cli);
 }
 
+/* ---- A server ------------------------------------------------------------------------------- */
+
+enum pawl_code pawl_cli_refuse_server(struct pawl_cli *cli, const char *what)
+{
+    bool is_given = pawl_given(cli, "server");
+    return pawl_error_set(&cli->err, PAWL_INVALID, "%s: %s works on a store: name it by --db",
+                          is_given ? "--server" : "PAWL_SERVER", what);
+}
+
+/* "`pawl task list`" */
+static const char *command_text(struct pawl_cli *cli)
+{
+    const struct pawl_cli_command *command = cli->arguments.command;
+    const char *text = pawl_arena_c_text(
+        cli->keep, pawl_arena_format(cli->keep, "`pawl %s%s%s`",
+                                     command->group != NULL ? command->group : "",
+                                     command->group != NULL ? " " : "", command->name));
+    return text != NULL ? text : "it";
+}
+
+enum pawl_code pawl_cli_find_server(struct pawl_cli *cli, struct pawl_str *out)
+{
+    const char *db = getenv("PAWL_DB");
+    struct pawl_str server = pawl_given_text(cli, "server");
+    bool has_db = pawl_given(cli, "db");
+    *out = (struct pawl_str){0};
+    if (pawl_given(cli, "server")) {
+        if (has_db) {
+            return pawl_error_set(&cli->err, PAWL_INVALID,
+                                  "--server and --db: a server is asked, or a store is opened");
+        }
+    } else {
+        if (!has_db) server = pawl_str_of(getenv("PAWL_SERVER"));
+        if (server.len == 0) return PAWL_OK;
+        if (db != NULL && db[0] != '\0') {
+            return pawl_error_set(&cli->err, PAWL_INVALID,
+                                  "PAWL_SERVER and PAWL_DB are both set: say --server or --db");
+        }
+    }
+    if ((cli->arguments.command->takes & PAWL_ASKS_SERVER) == 0) {
+        return pawl_cli_refuse_server(cli, command_text(cli));
+    }
+    *out = server;
+    return PAWL_OK;
+}
+
+static enum pawl_code find_token(struct pawl_cli *cli, struct pawl_str *out)
+{
+    struct pawl_str path = pawl_given_text(cli, "token-file");
+    *out = pawl_str_of(getenv("PAWL_TOKEN"));
+    if (path.len == 0) return PAWL_OK;
+    char *name = pawl_arena_c_text(cli->keep, path);
+    FILE *file = name != NULL ? fopen(name, "re") : NULL;
+    if (file == NULL) {
+        return pawl_error_set(&cli->err, PAWL_INVALID, "--token-file: cannot open %.*s: %s",
+                              PAWL_STR_ARG(path), strerror(errno));
+    }
+    enum pawl_code code = pawl_file_read(file, name, cli->keep, out, &cli->err);
+    (void)fclose(file);
+    if (code != PAWL_OK) return code;
+    const char *end = out->len > 0 ? memchr(out->ptr, '\n', out->len) : NULL;
+    if (end != NULL) out->len = (size_t)(end - out->ptr);
+    *out = pawl_str_trim(*out);
+    if (out->len > 0) return PAWL_OK;
+    return pawl_error_set(&cli->err, PAWL_INVALID, "--token-file: %s has no token in its first line",
+                          name);
+}
+
+static enum pawl_code open_server(struct pawl_cli *cli, struct pawl_str server)
+{
+    struct pawl_str token;
+    enum pawl_code code = find_token(cli, &token);
+    if (code == PAWL_OK) code = pawl_client_open(&cli->client, server, token, &cli->err);
+    if (code != PAWL_OK) return code;
+    cli->calls = &pawl_calls_remote;
+    cli->asked = pawl_client_handle(cli->client);
+    if (may_be_cut(cli)) let_signals(SIG_UNBLOCK);
+    return PAWL_OK;
+}
+
 enum pawl_code pawl_cli_open(struct pawl_cli *cli, const struct pawl_options *options)
 {
     return pawl_cli_open_for(cli, options,
@@ -84,8 +165,12 @@ enum pawl_code pawl_cli_open_for(struct pawl_cli *cli, const struct pawl_options
                                  bool creates)
 {
     struct pawl_options with = PAWL_OPTIONS_INIT;
+    struct pawl_str server;
     if (options != NULL) with = *options;
-    enum pawl_code code =
+    enum pawl_code code = pawl_cli_find_server(cli, &server);
+    if (code != PAWL_OK) return code;
+    if (server.len > 0) return open_server(cli, server);
+    code =
         pawl_location_find(pawl_given_text(cli, "db"), creates, cli->keep, &cli->store, &cli->err);
     if (code != PAWL_OK) return code;
     with.store = cli->store;
@@ -95,6 +180,8 @@ enum pawl_code pawl_cli_open_for(struct pawl_cli *cli, const struct pawl_options
     code = find_consumer_keep(cli, &with.consumer_keep_ms);
     if (code != PAWL_OK) return code;
     code = pawl_open(&cli->pawl, &with, &cli->err);
+    cli->calls = &pawl_calls_local;
+    cli->asked = cli->pawl;
     if (code == PAWL_OK && may_be_cut(cli)) let_signals(SIG_UNBLOCK);
     if (code != PAWL_NOT_FOUND) return code;
     return pawl_error_set(&cli->err, code, "%s; `pawl task add` makes it", cli->err.text);
@@ -244,6 +331,9 @@ static int run_command(struct pawl_cli *cli)
         pawl_help_print(file, arguments->command, arguments->group);
         return asks_help ? 0 : pawl_code_exit(PAWL_INVALID);
     }
+    if (pawl_given(cli, "server") && (arguments->command->takes & PAWL_ASKS_SERVER) == 0) {
+        return pawl_cli_refuse_server(cli, command_text(cli)) == PAWL_OK ? 0 : pawl_cli_fail(cli);
+    }
     enum pawl_code code =
         pawl_output_choose(&cli->out, pawl_given_text(cli, "output"), pawl_given_text(cli, "color"),
                            (arguments->command->takes & PAWL_IS_LIST) != 0, &cli->err);
@@ -277,6 +367,7 @@ int pawl_cli_run(int argc, char **argv)
     }
 
     pawl_close(cli.pawl);
+    pawl_client_close(cli.client);
     if (cli.signal_fd >= 0) (void)close(cli.signal_fd);
     if (fflush(stdout) != 0 || ferror(stdout) != 0) {
         (void)pawl_error_set(&cli.err, PAWL_IO, "standard output: %s", strerror(errno));

@@ -4,6 +4,7 @@
 
 #include "app/arguments.h"
 #include "app/output.h"
+#include "client/calls.h"
 #include "pawl.h"
 
 #include <stdio.h>
@@ -13,7 +14,10 @@ struct pawl_cli {
     struct pawl_output out;
     struct pawl_arena *keep;    /* until the program ends */
     struct pawl_arena *scratch; /* a handler resets it between pages */
-    struct pawl *pawl;          /* NULL until pawl_cli_open */
+    struct pawl *pawl;          /* NULL until pawl_cli_open, and where a server is asked */
+    const struct pawl_calls *calls; /* what works on either, with what it is to be given */
+    struct pawl *asked;
+    struct pawl_client *client; /* NULL where a store was opened */
     struct pawl_str store;      /* what was opened: an absolute path or an address */
     struct pawl_error err;      /* the first complaint */
     bool continuing;            /* of the last change: what follows for others goes on */
@@ -23,7 +27,8 @@ struct pawl_cli {
 /* Runs the command of the command line; gives the exit status. */
 int pawl_cli_run(int argc, char **argv);
 
-/* Opens the store that --db, PAWL_DB or the default names. options may be NULL; store, must_exist
+/* Opens the store that --db, PAWL_DB or the default names, or gets ready to ask the server that --server or PAWL_SERVER
+ * names, for a command that is PAWL_ASKS_SERVER. options may be NULL; store, must_exist
  * and no_timers are set here; a command that does not stay runs to the end what its calls cause. */
 enum pawl_code pawl_cli_open(struct pawl_cli *cli,
                              const struct pawl_options *options) PAWL_MUST_USE;
@@ -31,6 +36,14 @@ enum pawl_code pawl_cli_open(struct pawl_cli *cli,
 /* The same, and whether a store that is missing is made is said by creates. */
 enum pawl_code pawl_cli_open_for(struct pawl_cli *cli, const struct pawl_options *options,
                                  bool creates) PAWL_MUST_USE;
+
+/* The address of the server that is to be asked; empty for a store. An option beats the environment.
+ *
+ *   fails  PAWL_INVALID  both are named, or the command works on a store alone */
+enum pawl_code pawl_cli_find_server(struct pawl_cli *cli, struct pawl_str *out) PAWL_MUST_USE;
+
+/* PAWL_INVALID: what was asked for cannot be had from a server. */
+enum pawl_code pawl_cli_refuse_server(struct pawl_cli *cli, const char *what) PAWL_MUST_USE;
 
 /* Prints "pawl: CODE: sentence" of cli->err on standard error and gives the exit status of the
  * code; forgets the error. */

@@ -26,6 +26,13 @@ const struct pawl_cli_option pawl_cli_options_common[] = {
      .value = "FILE|URL",
      .help = "the store: a file, or postgres://…; else PAWL_DB, else pawl/pawl.db in the user's "
              "data folder (XDG_DATA_HOME)"},
+    {.name = "server",
+     .value = "ADDRESS",
+     .help = "ask this `pawl server` instead of a store: http://localhost:8080, https://… or unix:/PATH; "
+             "else PAWL_SERVER"},
+    {.name = "token-file",
+     .value = "FILE",
+     .help = "with a server: its first line is the token; else PAWL_TOKEN"},
     {.name = "output",
      .letter = 'o',
      .value = "FORM",
@@ -393,7 +400,7 @@ static const struct pawl_cli_option worker_run_options[] = {
     "part of them failed."
 
 const struct pawl_cli_command pawl_cli_commands[] = {
-    {"task", "add", pawl_cli_task_add, "", 0, 0, PAWL_CREATES_STORE,
+    {"task", "add", pawl_cli_task_add, "", 0, 0, PAWL_ASKS_SERVER | PAWL_CREATES_STORE,
      "Add a task and queue it", add_options,
      "Prints the id of the task.\n"
      "With --jsonl each line of standard input is one task, with the keys of `pawl task get -o "
@@ -407,49 +414,49 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      "out. Exit status 8 says that some were; if none was good, it is that of the first error.\n"
      TIMER_NOTES},
     {"task", "list", pawl_cli_task_list, "", 0, 0,
-     PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List tasks", list_options,
+     PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List tasks", list_options,
      "States are PENDING, QUEUED, RUNNING, PAUSED, RECOVERY_PENDING, COMPLETED, FAILED, CANCELLED "
      "and DEAD_LETTER, in any case; any other is refused. A page that is not the last one has a "
      "cursor.\n"
      TRIES_NOTES},
-    {"task", "get", pawl_cli_task_get, "ID", 1, 1, PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS,
+    {"task", "get", pawl_cli_task_get, "ID", 1, 1, PAWL_ASKS_SERVER | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS,
      "Show one task, and why it waits", get_options, TIMER_NOTES},
     {"task", "logs", pawl_cli_task_logs, "ID", 1, 1,
      PAWL_IS_LIST | PAWL_HEARS_SIGNALS | PAWL_FOLLOWS, "Show what a task has logged", logs_options,
      "While it follows, what comes due is done too, as by `pawl task wait`."},
-    {"task", "result", pawl_cli_task_result, "ID", 1, 1, 0, "Print the result of a task",
+    {"task", "result", pawl_cli_task_result, "ID", 1, 1, PAWL_ASKS_SERVER, "Print the result of a task",
      result_options,
      "Prints the JSON as it was stored. With --raw, what the command printed: the text of a JSON "
      "string and a line break, or the very bytes of {\"base64\":…}; what was cut is told on standard "
      "error. `pawl help worker run` has how results are made. Exit status 1 if the task ended "
      "without success, 4 if it has not ended."},
     {"task", "wait", pawl_cli_task_wait, "ID…", 1, -1,
-     PAWL_IS_LIST | PAWL_HEARS_SIGNALS | PAWL_HAS_TIMERS, "Wait until tasks have ended",
+     PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_HEARS_SIGNALS | PAWL_HAS_TIMERS, "Wait until tasks have ended",
      wait_options,
      "Prints each task when it ends. While it waits, what comes due is done: retries, delays, ends "
      "of leases. Exit status 0 if all are COMPLETED, 1 if one ended otherwise, 7 if the time is up."},
-    {"task", "queue", pawl_cli_task_queue, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+    {"task", "queue", pawl_cli_task_queue, "ID…", 1, -1, PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Queue tasks that were added with --hold", NULL, MANY_NOTES},
-    {"task", "pause", pawl_cli_task_pause, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+    {"task", "pause", pawl_cli_task_pause, "ID…", 1, -1, PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Withdraw tasks for a while", NULL,
      "The holder of a running task is asked to stop; it is told at once, at the latest with its "
      "next renewal, and is never forced. One that finishes its work all the same completes the task.\n" MANY_NOTES},
-    {"task", "resume", pawl_cli_task_resume, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+    {"task", "resume", pawl_cli_task_resume, "ID…", 1, -1, PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Queue paused, failed or dead tasks again", resume_options, MANY_NOTES},
-    {"task", "retry", pawl_cli_task_resume, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+    {"task", "retry", pawl_cli_task_resume, "ID…", 1, -1, PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "The same as resume", resume_options, MANY_NOTES},
-    {"task", "cancel", pawl_cli_task_cancel, "ID…", 1, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+    {"task", "cancel", pawl_cli_task_cancel, "ID…", 1, -1, PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Cancel tasks", cancel_options,
      "The holder of a running task is asked to stop. If it has not after one lease, it has lost "
      "the task. One that finishes its work before that completes the task.\n"
      TIMER_NOTES "\n" MANY_NOTES},
     {"task", "complete", pawl_cli_task_complete, "ID", 1, 1,
-     PAWL_TAKES_CHANGE | PAWL_TAKES_FENCE, "Complete a task by hand", complete_options,
+     PAWL_ASKS_SERVER | PAWL_TAKES_CHANGE | PAWL_TAKES_FENCE, "Complete a task by hand", complete_options,
      "A running task can be completed by the holder of its lease only.\n" SILENT_NOTES},
-    {"task", "fail", pawl_cli_task_fail, "ID", 1, 1, PAWL_TAKES_CHANGE | PAWL_TAKES_FENCE,
+    {"task", "fail", pawl_cli_task_fail, "ID", 1, 1, PAWL_ASKS_SERVER | PAWL_TAKES_CHANGE | PAWL_TAKES_FENCE,
      "End the attempt of a running task as failed", fail_options,
      "Only the holder of its lease can do this.\n" SILENT_NOTES},
-    {"task", "resolve", pawl_cli_task_resolve, "ID", 1, 1, PAWL_TAKES_CHANGE,
+    {"task", "resolve", pawl_cli_task_resolve, "ID", 1, 1, PAWL_ASKS_SERVER | PAWL_TAKES_CHANGE,
      "Decide what became of a task", resolve_options,
      "For tasks in RECOVERY_PENDING, FAILED or DEAD_LETTER. FAILED is an outcome for "
      "RECOVERY_PENDING only. One whose holder was asked to pause or cancel is not queued past that: it becomes "
@@ -475,29 +482,29 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      INSIDE_NOTES},
 
     {"queue", "list", pawl_cli_queue_list, "", 0, 0,
-     PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List queues and their defaults", NULL,
+     PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List queues and their defaults", NULL,
      "A - stands for what is built in: 3 retries, the first after 1s, the longest wait 60s, no "
      "jitter, exponential; and for the lease what the worker asks for, else 60s."},
     {"queue", "stats", pawl_cli_queue_stats, "[NAME…]", 0, -1,
-     PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "Count what waits and runs", NULL, NULL},
-    {"queue", "pause", pawl_cli_queue_pause, "NAME…", 1, -1, PAWL_CREATES_STORE,
+     PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "Count what waits and runs", NULL, NULL},
+    {"queue", "pause", pawl_cli_queue_pause, "NAME…", 1, -1, PAWL_ASKS_SERVER | PAWL_CREATES_STORE,
      "Give out no task of a queue", NULL, "Running tasks are left alone."},
-    {"queue", "resume", pawl_cli_queue_resume, "NAME…", 1, -1, PAWL_CREATES_STORE,
+    {"queue", "resume", pawl_cli_queue_resume, "NAME…", 1, -1, PAWL_ASKS_SERVER | PAWL_CREATES_STORE,
      "Give out tasks again", NULL, NULL},
-    {"queue", "set", pawl_cli_queue_set, "NAME", 1, 1, PAWL_CREATES_STORE,
+    {"queue", "set", pawl_cli_queue_set, "NAME", 1, 1, PAWL_ASKS_SERVER | PAWL_CREATES_STORE,
      "Set the defaults of a queue", queue_set_options, "What is not named stays as it is."},
 
     {"dead", "list", pawl_cli_dead_list, "", 0, 0,
-     PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List dead letters and their errors",
+     PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS, "List dead letters and their errors",
      dead_list_options, TRIES_NOTES},
-    {"dead", "show", pawl_cli_task_get, "ID", 1, 1, PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS,
+    {"dead", "show", pawl_cli_task_get, "ID", 1, 1, PAWL_ASKS_SERVER | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS,
      "Show one task; the same as `pawl task get`", get_options, NULL},
-    {"dead", "redrive", pawl_cli_dead_redrive, "[ID…]", 0, -1, PAWL_IS_LIST | PAWL_TAKES_CHANGE,
+    {"dead", "redrive", pawl_cli_dead_redrive, "[ID…]", 0, -1, PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_TAKES_CHANGE,
      "Queue dead letters again", redrive_options,
      "By their ids, or by a filter: --queue, --error, --before, --max, or --all. A task named by "
      "its id that is neither DEAD_LETTER nor FAILED is refused."},
     {"dead", "discard", pawl_cli_dead_discard, "ID…", 1, -1,
-     PAWL_IS_LIST | PAWL_TAKES_CHANGE | PAWL_TAKES_AWAY,
+     PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_TAKES_CHANGE | PAWL_TAKES_AWAY,
      "Cancel dead letters", NULL,
      "A task that is neither DEAD_LETTER nor FAILED is refused.\n" MANY_NOTES},
 

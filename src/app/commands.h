@@ -26,6 +26,7 @@ enum {
     PAWL_TAKES_WATCH = 1 << 2,  /* -w */
     PAWL_TAKES_KEEP = 1 << 3,   /* --consumer-keep: it drops consumers, as no other command does */
     /* What is not about options. */
+    PAWL_ASKS_SERVER = 1 << 7,   /* works on a server too: it uses the calls of client/calls.h alone */
     PAWL_IS_LIST = 1 << 8,       /* prints rows: jsonl where nothing else is asked for */
     PAWL_CREATES_STORE = 1 << 9, /* a store that is missing is made */
     PAWL_HAS_TIMERS = 1 << 10, /* not a one-shot command: what comes due is done; so too with -w */

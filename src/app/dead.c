@@ -18,7 +18,7 @@ static enum pawl_code check_dead(struct pawl_cli *cli, struct pawl_str id, const
                                  struct pawl_change *change)
 {
     struct pawl_task task;
-    enum pawl_code code = pawl_task_get(cli->pawl, id, false, cli->scratch, &task, &cli->err);
+    enum pawl_code code = cli->calls->task_get(cli->asked, id, false, cli->scratch, &task, &cli->err);
     if (code != PAWL_OK) return code;
     if (task.state != PAWL_TASK_DEAD_LETTER && task.state != PAWL_TASK_FAILED) {
         return pawl_error_set(&cli->err, PAWL_STATE,
@@ -40,7 +40,7 @@ static enum pawl_code redrive_one(struct pawl_cli *cli, struct pawl_str id, cons
     struct pawl_change change;
     pawl_cli_change(cli, id, &fence, &change);
     enum pawl_code code = check_dead(cli, id, "redriven", &change);
-    return code == PAWL_OK ? pawl_task_resume(cli->pawl, id, self, &change, &cli->err) : code;
+    return code == PAWL_OK ? cli->calls->task_resume(cli->asked, id, self, &change, &cli->err) : code;
 }
 
 static int redrive_ids(struct pawl_cli *cli)
@@ -58,7 +58,7 @@ static enum pawl_code discard_one(struct pawl_cli *cli, struct pawl_str id, cons
     struct pawl_change change;
     pawl_cli_change(cli, id, &fence, &change);
     enum pawl_code code = check_dead(cli, id, "discarded", &change);
-    return code == PAWL_OK ? pawl_task_cancel(cli->pawl, id, false, &change, &cli->err) : code;
+    return code == PAWL_OK ? cli->calls->task_cancel(cli->asked, id, false, &change, &cli->err) : code;
 }
 
 int pawl_cli_dead_discard(struct pawl_cli *cli)
@@ -113,7 +113,7 @@ int pawl_cli_dead_redrive(struct pawl_cli *cli)
     ask.continuing = &cli->continuing;
     int64_t count = 0;
     enum pawl_code code = pawl_cli_begin(cli);
-    if (code == PAWL_OK) code = pawl_dead_redrive(cli->pawl, &ask, &count, &cli->err);
+    if (code == PAWL_OK) code = cli->calls->dead_redrive(cli->asked, &ask, &count, &cli->err);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     show_count(cli, count);
     pawl_cli_tell_continuing(cli);

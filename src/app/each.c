@@ -33,7 +33,7 @@ int pawl_each_task(struct pawl_cli *cli,
         enum pawl_code code = change(cli, id, self);
         if (code == PAWL_OK) {
             pawl_cli_tell_continuing(cli);
-            code = pawl_task_get(cli->pawl, id, false, cli->scratch, &task, &cli->err);
+            code = cli->calls->task_get(cli->asked, id, false, cli->scratch, &task, &cli->err);
         }
         if (code == PAWL_OK) {
             if (tells) pawl_show_changed(cli, &task);

@@ -18,6 +18,8 @@
 static enum pawl_code find_store(struct pawl_cli *cli, bool creates)
 {
     enum pawl_code code = pawl_given_code(cli);
+    struct pawl_str server;
+    if (code == PAWL_OK) code = pawl_cli_find_server(cli, &server); /* none: it works on a store */
     if (code != PAWL_OK) return code;
     return pawl_location_find(pawl_given_text(cli, "db"), creates, cli->keep, &cli->store,
                               &cli->err);

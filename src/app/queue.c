@@ -100,7 +100,7 @@ static enum pawl_code draw(struct pawl_cli *cli, const struct pawl_column *colum
 {
     struct pawl_queues queues;
     struct pawl_listing listing;
-    enum pawl_code code = pawl_queue_list(cli->pawl, cli->scratch, &queues, &cli->err);
+    enum pawl_code code = cli->calls->queue_list(cli->asked, cli->scratch, &queues, &cli->err);
     if (code != PAWL_OK) return code;
     pawl_listing_begin(&listing, &cli->out, cli->scratch, "queues", columns);
     size_t name_count = cli->arguments.word_count;
@@ -158,7 +158,7 @@ static int set_pause(struct pawl_cli *cli, int32_t pause)
         struct pawl_queue_set ask = PAWL_QUEUE_SET_INIT;
         ask.name = pawl_word(cli, i);
         ask.pause = pause;
-        if (pawl_queue_set(cli->pawl, &ask, &cli->err) == PAWL_OK) {
+        if (cli->calls->queue_set(cli->asked, &ask, &cli->err) == PAWL_OK) {
             done_count++;
             continue;
         }
@@ -188,14 +188,14 @@ static enum pawl_code set_queue(struct pawl_cli *cli)
     ask.set_retry = pawl_given_any_retry(cli);
     pawl_given_retry(cli, &ask.retry); /* before the store is opened: whether it is well formed */
     enum pawl_code code = pawl_cli_begin(cli);
-    if (code == PAWL_OK) code = pawl_queue_list(cli->pawl, cli->scratch, &queues, &cli->err);
+    if (code == PAWL_OK) code = cli->calls->queue_list(cli->asked, cli->scratch, &queues, &cli->err);
     if (code != PAWL_OK) return code;
     const struct pawl_queue *before = find_queue(&queues, ask.name);
     if (before != NULL) {
         ask.retry = before->retry;
         pawl_given_retry(cli, &ask.retry);
     }
-    return pawl_queue_set(cli->pawl, &ask, &cli->err);
+    return cli->calls->queue_set(cli->asked, &ask, &cli->err);
 }
 
 int pawl_cli_queue_set(struct pawl_cli *cli)

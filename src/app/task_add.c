@@ -71,9 +71,9 @@ void pawl_warn_of_dependencies(struct pawl_cli *cli, struct pawl_str id, int64_t
     struct pawl_error err = {0};
     struct pawl_task task;
     struct pawl_str why;
-    bool is_read = pawl_task_get(cli->pawl, id, false, cli->scratch, &task, &err) == PAWL_OK;
+    bool is_read = cli->calls->task_get(cli->asked, id, false, cli->scratch, &task, &err) == PAWL_OK;
     bool is_worth_it = is_read && (task.blocked_by.len > 0 || task.state == PAWL_TASK_CANCELLED);
-    if (is_worth_it && pawl_task_why(cli->pawl, id, cli->scratch, &why, &err) == PAWL_OK) {
+    if (is_worth_it && cli->calls->task_why(cli->asked, id, cli->scratch, &why, &err) == PAWL_OK) {
         why = pawl_text_clean(cli->scratch, why);
         (void)fputs("pawl: ", stderr);
         if (line > 0) (void)fprintf(stderr, "line %" PRId64 ": ", line);
@@ -89,7 +89,7 @@ int pawl_cli_task_add(struct pawl_cli *cli)
     take_task(cli, &task);
     enum pawl_code code = pawl_cli_begin(cli);
     struct pawl_added added;
-    if (code == PAWL_OK) code = pawl_task_add(cli->pawl, &task, cli->keep, &added, &cli->err);
+    if (code == PAWL_OK) code = cli->calls->task_add(cli->asked, &task, cli->keep, &added, &cli->err);
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     pawl_show_added(cli, &added, cli->keep);
     if (task.depends_on_count > 0) pawl_warn_of_dependencies(cli, added.id, 0);

@@ -90,7 +90,7 @@ static void read_entry(struct run *run, struct pawl_str text)
     if (code != PAWL_OK) {
         entry_fail(run, entry, &err);
     } else {
-        entry->task.actor = run->actor;
+        if (entry->task.actor.len == 0) entry->task.actor = run->actor;
     }
 }
 
@@ -386,6 +386,7 @@ int pawl_task_add_lines(struct pawl_cli *cli)
     struct run *run = pawl_arena_take(cli->keep, sizeof *run);
     enum pawl_code code = run == NULL ? pawl_arena_code(cli->keep) : pawl_cli_begin(cli);
     if (run == NULL) (void)pawl_error_set(&cli->err, code, "no memory to begin");
+    if (code == PAWL_OK && cli->client != NULL) code = pawl_cli_refuse_server(cli, "--jsonl");
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     run->cli = cli;
     run->actor = pawl_cli_actor(cli);

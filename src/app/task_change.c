@@ -14,7 +14,7 @@ static enum pawl_code queue_one(struct pawl_cli *cli, struct pawl_str id, const 
     struct pawl_fence fence;
     struct pawl_change change;
     pawl_cli_change(cli, id, &fence, &change);
-    return pawl_task_queue(cli->pawl, id, &change, &cli->err);
+    return cli->calls->task_queue(cli->asked, id, &change, &cli->err);
 }
 
 int pawl_cli_task_queue(struct pawl_cli *cli)
@@ -28,7 +28,7 @@ static enum pawl_code pause_one(struct pawl_cli *cli, struct pawl_str id, const 
     struct pawl_fence fence;
     struct pawl_change change;
     pawl_cli_change(cli, id, &fence, &change);
-    return pawl_task_pause(cli->pawl, id, &change, &cli->err);
+    return cli->calls->task_pause(cli->asked, id, &change, &cli->err);
 }
 
 int pawl_cli_task_pause(struct pawl_cli *cli)
@@ -42,7 +42,7 @@ static enum pawl_code resume_one(struct pawl_cli *cli, struct pawl_str id, const
     struct pawl_fence fence;
     struct pawl_change change;
     pawl_cli_change(cli, id, &fence, &change);
-    return pawl_task_resume(cli->pawl, id, resume, &change, &cli->err);
+    return cli->calls->task_resume(cli->asked, id, resume, &change, &cli->err);
 }
 
 int pawl_cli_task_resume(struct pawl_cli *cli)
@@ -59,7 +59,7 @@ static enum pawl_code cancel_one(struct pawl_cli *cli, struct pawl_str id, const
     struct pawl_fence fence;
     struct pawl_change change;
     pawl_cli_change(cli, id, &fence, &change);
-    return pawl_task_cancel(cli->pawl, id, pawl_given(cli, "force"), &change, &cli->err);
+    return cli->calls->task_cancel(cli->asked, id, pawl_given(cli, "force"), &change, &cli->err);
 }
 
 int pawl_cli_task_cancel(struct pawl_cli *cli)
@@ -73,7 +73,7 @@ static enum pawl_code complete_one(struct pawl_cli *cli, struct pawl_str id, con
     struct pawl_fence fence;
     struct pawl_change change;
     pawl_cli_change(cli, id, &fence, &change);
-    return pawl_task_complete(cli->pawl, id, *result, &change, &cli->err);
+    return cli->calls->task_complete(cli->asked, id, *result, &change, &cli->err);
 }
 
 int pawl_cli_task_complete(struct pawl_cli *cli)
@@ -88,7 +88,7 @@ static enum pawl_code fail_one(struct pawl_cli *cli, struct pawl_str id, const v
     struct pawl_fence fence;
     struct pawl_change change;
     pawl_cli_change(cli, id, &fence, &change);
-    return pawl_task_fail(cli->pawl, id, failure, &change, &cli->err);
+    return cli->calls->task_fail(cli->asked, id, failure, &change, &cli->err);
 }
 
 int pawl_cli_task_fail(struct pawl_cli *cli)
@@ -116,7 +116,7 @@ static enum pawl_code resolve_one(struct pawl_cli *cli, struct pawl_str id, cons
     pawl_cli_change(cli, id, &fence, &change);
     change.is_forced = resolution->is_forced;
     enum pawl_code code =
-        pawl_task_resolve(cli->pawl, id, resolution->outcome, resolution->text, &change, &cli->err);
+        cli->calls->task_resolve(cli->asked, id, resolution->outcome, resolution->text, &change, &cli->err);
     if (code == PAWL_STATE && resolution->outcome == PAWL_TASK_FAILED) {
         return pawl_error_set(&cli->err, code, "%s; FAILED is for RECOVERY_PENDING only",
                               cli->err.text);

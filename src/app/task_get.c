@@ -5,6 +5,7 @@
 #include "app/show.h"
 #include "app/watch.h"
 #include "base/arena.h"
+#include "base/array.h"
 #include "base/error.h"
 #include "base/str.h"
 
@@ -49,8 +50,14 @@ static enum pawl_code load_history(struct pawl_cli *cli, struct pawl_str id,
 
 static enum pawl_code load(struct pawl_cli *cli, struct pawl_str id, struct details *out)
 {
-    enum pawl_code code = pawl_task_get(cli->pawl, id, true, cli->scratch, &out->task, &cli->err);
-    if (code == PAWL_OK) code = pawl_task_why(cli->pawl, id, cli->scratch, &out->why, &cli->err);
+    static const char *const of_stores[] = {"history", "checkpoints", "late"};
+    for (size_t i = 0; cli->client != NULL && i < PAWL_COUNT_OF(of_stores); i++) {
+        if (!pawl_given(cli, of_stores[i])) continue;
+        struct pawl_str what = pawl_arena_format(cli->scratch, "--%s", of_stores[i]);
+        return pawl_cli_refuse_server(cli, pawl_str_arg_ptr(what));
+    }
+    enum pawl_code code = cli->calls->task_get(cli->asked, id, true, cli->scratch, &out->task, &cli->err);
+    if (code == PAWL_OK) code = cli->calls->task_why(cli->asked, id, cli->scratch, &out->why, &cli->err);
     if (code == PAWL_OK && pawl_given(cli, "history")) code = load_history(cli, id, &out->history);
     if (code == PAWL_OK && pawl_given(cli, "checkpoints")) {
         code = pawl_task_checkpoints(cli->pawl, id, cli->scratch, &out->checkpoints, &cli->err);

@@ -119,7 +119,7 @@ static enum pawl_code draw(struct pawl_cli *cli, void *self)
     struct pawl_arena_mark mark = pawl_arena_mark(cli->keep);
     for (;;) {
         struct pawl_page page;
-        enum pawl_code code = pawl_task_list(cli->pawl, &ask, cli->scratch, &page, &cli->err);
+        enum pawl_code code = cli->calls->task_list(cli->asked, &ask, cli->scratch, &page, &cli->err);
         if (code != PAWL_OK) return code;
         for (size_t i = 0; i < page.count; i++) pawl_show_task(&listing, &page.tasks[i]);
         pawl_listing_flush(&listing);

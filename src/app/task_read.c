@@ -60,7 +60,7 @@ static enum pawl_code has_ended(struct pawl_cli *cli, bool *out)
     struct pawl_task task;
     pawl_arena_reset(cli->scratch);
     enum pawl_code code =
-        pawl_task_get(cli->pawl, pawl_word(cli, 0), false, cli->scratch, &task, &cli->err);
+        cli->calls->task_get(cli->asked, pawl_word(cli, 0), false, cli->scratch, &task, &cli->err);
     if (code == PAWL_OK) *out = pawl_task_state_is_terminal(task.state);
     return code;
 }
@@ -140,7 +140,7 @@ int pawl_cli_task_result(struct pawl_cli *cli)
     struct pawl_task task;
     struct pawl_str id = pawl_word(cli, 0);
     enum pawl_code code = pawl_cli_begin(cli);
-    if (code == PAWL_OK) code = pawl_task_get(cli->pawl, id, true, cli->scratch, &task, &cli->err);
+    if (code == PAWL_OK) code = cli->calls->task_get(cli->asked, id, true, cli->scratch, &task, &cli->err);
     if (code == PAWL_OK && !pawl_task_state_is_terminal(task.state)) {
         code = pawl_error_set(&cli->err, PAWL_NOT_READY, "task %.*s is %s", PAWL_STR_ARG(id),
                               pawl_task_state_name(task.state));
@@ -181,7 +181,7 @@ static enum pawl_code look_at_all(struct pawl_cli *cli, struct waiting *waiting)
         struct pawl_task task;
         struct pawl_str id = waiting->open[i];
         pawl_arena_reset(cli->scratch);
-        enum pawl_code code = pawl_task_get(cli->pawl, id, false, cli->scratch, &task, &cli->err);
+        enum pawl_code code = cli->calls->task_get(cli->asked, id, false, cli->scratch, &task, &cli->err);
         if (code != PAWL_OK) return code;
         if (!pawl_task_state_is_terminal(task.state)) {
             if (left == 0) waiting->first_state = task.state;

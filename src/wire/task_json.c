@@ -96,6 +96,10 @@ static enum pawl_code read_key(struct reading *r, const struct pawl_json *value)
 {
     return read_name(r, value, &r->task->key);
 }
+static enum pawl_code read_actor(struct reading *r, const struct pawl_json *value)
+{
+    return read_text(r, value, &r->task->actor);
+}
 static enum pawl_code read_hold(struct reading *r, const struct pawl_json *value)
 {
     return read_bool(r, value, &r->task->hold);
@@ -219,6 +223,7 @@ static const struct {
     {"correlation_id", read_correlation_id},
     {"key", read_key},
     {"priority", read_priority},
+    {"actor", read_actor},
     {"hold", read_hold},
     {"run_at_ms", read_run_at},
     {"delay_ms", read_delay},

@@ -35,6 +35,11 @@ const char *pawl_backoff_name(enum pawl_backoff backoff)
     return (size_t)backoff < PAWL_COUNT_OF(backoff_names) ? backoff_names[backoff] : NULL;
 }
 
+const char *pawl_dependency_policy_name(enum pawl_dependency_policy policy)
+{
+    return (size_t)policy < PAWL_COUNT_OF(policy_names) ? policy_names[policy] : NULL;
+}
+
 static bool is_word(struct pawl_str written, const char *word)
 {
     struct pawl_str name = pawl_str_of(word);

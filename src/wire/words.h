@@ -7,6 +7,7 @@
 /* Lowercase words for the enumerations that have no names of their own. */
 const char *pawl_control_name(enum pawl_control control); /* NULL for none */
 const char *pawl_backoff_name(enum pawl_backoff backoff);
+const char *pawl_dependency_policy_name(enum pawl_dependency_policy policy);
 /* In any case. */
 bool pawl_backoff_parse(struct pawl_str name, enum pawl_backoff *out);
 bool pawl_dependency_policy_parse(struct pawl_str name, enum pawl_dependency_policy *out);

@@ -113,6 +113,7 @@ static bool is_ours(const char *variable)
     static const char *const names[] = {
         "PAWL_TASK=",  "PAWL_TASK_ID=", "PAWL_QUEUE=",     "PAWL_ATTEMPT=",
         "PAWL_EPOCH=", "PAWL_SOCKET=",  "PAWL_WORKER_ID=", "PAWL_DB=",
+        "PAWL_SERVER=", /* its task is in the store */
     };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strncmp(variable, names[i], strlen(names[i])) == 0) return true;

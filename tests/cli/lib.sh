@@ -8,7 +8,8 @@
 # Each case runs by itself in an empty folder with a store of its own; the first check that does not hold
 # ends it. A case never sleeps to be on the safe side: it waits for a task, for a line of a fifo, or for a
 # process to end. PAWL_BIN names the program. PAWL_CLI_STORE=postgres has the stores in the server of
-# PAWL_TEST_POSTGRES (tools/with_postgres), a schema each. With --list the sentences are printed and
+# PAWL_TEST_POSTGRES (tools/with_postgres), a schema each. PAWL_CLI_STORE=server has what a server can be asked
+# (asks_server) asked of one, over the store of the case. With --list the sentences are printed and
 # nothing is run; --only TEXT runs those whose sentence has TEXT.
 set -u
 . "$(dirname "${BASH_SOURCE[0]}")/../checks/field.sh"
@@ -66,7 +67,24 @@ run() # ARGUMENT...: runs the program; its input is that of run
 {
     ran="pawl $*"
     status=0
-    "$PAWL_BIN" "$@" >"$folder/out" 2>"$folder/err" || status=$?
+    if [ "${PAWL_CLI_STORE:-}" = server ] && asks_server "$@"; then
+        PAWL_DB='' PAWL_SERVER=unix:$folder/server "$PAWL_BIN" "$@" >"$folder/out" 2>"$folder/err" || status=$?
+    else
+        "$PAWL_BIN" "$@" >"$folder/out" 2>"$folder/err" || status=$?
+    fi
+}
+
+# What a server can be asked; the rest is done to its store, beside it.
+asks_server() # ARGUMENT...
+{
+    case " $* " in *" --db "* | *" --jsonl "* | *" --history "* | *" --checkpoints "* | *" --late "*) return 1 ;; esac
+    [[ "${1:-} ${2:-}" =~ ^(task\ (add|list|get|result|wait|queue|pause|resume|retry|cancel|complete|fail|resolve)|queue\ .*|dead\ .*)$ ]]
+}
+
+# Only a store opened by the command itself shows it.
+needs_own_store() # REASON
+{
+    [ "${PAWL_CLI_STORE:-}" != server ] || skips "$*"
 }
 
 exits() # STATUS
@@ -176,11 +194,23 @@ record() # pass|fail|skip SENTENCE [FILE]: why it failed
         "${3:+$(printf '\t'; as_field <"$3")}" >>"$PAWL_TEST_RESULTS"
 }
 
+# A server for the store of the case, at the socket `server` of its folder, until the case ends.
+serve_store()
+{
+    local line=
+    mkfifo "$folder/served"
+    "$PAWL_BIN" server --quiet --listen "unix:$folder/server" >"$folder/served" 2>"$folder/server.log" &
+    # shellcheck disable=SC2064 # the process as it is now
+    trap "kill $!; wait $!" EXIT
+    read -r -t 60 line <"$folder/served" || complain "no word of the server: $(cat "$folder/server.log")"
+}
+
 # A store of the case's own: its name for PAWL_DB, and one that holds in its folder only.
 make_store()
 {
     export PAWL_DB=$folder/pawl.db
     near_db=./pawl.db
+    [ "${PAWL_CLI_STORE:-}" != server ] || serve_store
     [ "${PAWL_CLI_STORE:-}" = postgres ] || return 0
     schema=cli_$$_${folder##*/}
     psql -qX "$PAWL_TEST_POSTGRES" -c "CREATE SCHEMA $schema" || exit 1

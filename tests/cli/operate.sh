@@ -50,6 +50,7 @@ test_that "gc says what it cannot do, and why" misuse_gc
 
 compact()
 {
+    needs_own_store 'the server keeps the file open'
     head -c 2000000 /dev/zero | tr '\0' 1 >large
     add --id a --input @large
     run task cancel a; exits 0

@@ -118,6 +118,7 @@ test_that "tries that failed are counted against all there may be, whatever the 
 
 why_due()
 {
+    needs_own_store 'a server runs timers'
     add --id d --delay 50ms
     until run task get d && grep -q 'has passed' "$folder/out"; do :; done
     shows '"why":"it is deferred until [^"]*Z, which has passed; it becomes ready when a worker, or another program that runs timers, opens the store"'
@@ -129,6 +130,7 @@ why_due()
 }
 why_lease()
 {
+    needs_own_store 'a server runs timers'
     lose_worker --id l
     until run task get l && grep -q 'its lease ended' "$folder/out"; do :; done
     shows '"state":"RUNNING"' '"why":"worker [^"]* was at attempt 1 of 4; its lease ended at [^"]*Z; it is taken back when a worker, or another program that runs timers, opens the store"'
