@@ -233,6 +233,15 @@ void pawl_set_undo(struct pawl_set *set, const struct pawl_set_mark *mark)
     set->is_short = false;
 }
 
+struct pawl_entry *pawl_set_find_changed(const struct pawl_set *set,
+                                         bool (*is_wanted)(const struct pawl_entry *entry))
+{
+    for (const struct pawl_undo *undo = set->undo; undo != NULL; undo = undo->next) {
+        if (is_wanted(undo->entry)) return undo->entry;
+    }
+    return NULL;
+}
+
 void pawl_set_answer(struct pawl_set *set, struct pawl_entry *entry, void *row)
 {
     entry->is_wanted = false;

@@ -181,6 +181,7 @@ enum pawl_notice_kind {
     PAWL_NOTICE_WORKER_SHARED,    /* text = its id, name = host and first = pid of who came back, second = pid of who was between */
     PAWL_NOTICE_WORKFLOW_STARTED, /* text = its id, name */
     PAWL_NOTICE_WORKFLOW_ENDED,   /* text = its id, name, first = its state */
+    PAWL_NOTICE_PUT_OFF,          /* text = why, first = key of a task or a continuation */
 };
 
 struct pawl_notice {
@@ -251,6 +252,10 @@ struct pawl_set_mark {
 };
 struct pawl_set_mark pawl_set_begin(struct pawl_set *set);
 void pawl_set_undo(struct pawl_set *set, const struct pawl_set_mark *mark);
+
+/* The first entry changed since the last mark that is wanted; NULL: none. */
+struct pawl_entry *pawl_set_find_changed(const struct pawl_set *set,
+                                         bool (*is_wanted)(const struct pawl_entry *entry));
 
 /* For the store: answers an entry (row in the arena; NULL = none). */
 void pawl_set_answer(struct pawl_set *set, struct pawl_entry *entry, void *row);

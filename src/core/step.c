@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "base/str.h"
 #include "core/task/gate.h"
 #include "core/task/queue.h"
 #include "core/task/rule.h"
@@ -152,6 +153,38 @@ static bool is_worth_keeping(const struct pawl_command *command, enum pawl_code 
             command->kind == PAWL_COMMAND_RELEASE);
 }
 
+static const char *fault_of(const struct pawl_entry *entry)
+{
+    if (entry->row == NULL) return NULL;
+    switch ((int)entry->look) {
+    case PAWL_LOOK_WORKFLOW:
+        return pawl_workflow_row_fault(entry->row);
+    case PAWL_LOOK_RECORD:
+        return pawl_record_row_fault(entry->row);
+    default:
+        return NULL;
+    }
+}
+
+static bool is_damaged(const struct pawl_entry *entry)
+{
+    return fault_of(entry) != NULL;
+}
+
+/* A counter that does not count what there is goes below 0 some day: that ends the command, before it is written. */
+static enum pawl_code check_counters(struct pawl_step *step, struct pawl_command *command)
+{
+    const struct pawl_entry *entry = pawl_set_find_changed(&step->set, is_damaged);
+    if (entry == NULL) return PAWL_OK;
+    const struct pawl_record_row *record = entry->look == PAWL_LOOK_RECORD ? entry->row : NULL;
+    int64_t key = record != NULL ? record->workflow : entry->number;
+    const struct pawl_workflow_row *workflow = pawl_set_known(&step->set, PAWL_LOOK_WORKFLOW, key, (struct pawl_str){0});
+    struct pawl_str id = workflow != NULL ? workflow->id : (struct pawl_str){0};
+    struct pawl_str of = record != NULL ? record->reference : (struct pawl_str){0};
+    return pawl_error_set(&command->err, PAWL_CORRUPT, "workflow %.*s is damaged: %.*s%s%s; `pawl fsck` counts again",
+                          PAWL_STR_ARG(id), PAWL_STR_ARG(of), record != NULL ? ": " : "", fault_of(entry));
+}
+
 enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *command)
 {
     pawl_assert((size_t)command->kind < PAWL_COUNT_OF(rules) && rules[command->kind] != NULL);
@@ -164,6 +197,7 @@ enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *com
     enum pawl_code code = rules[command->kind](step, command);
     bool is_short = step->set.is_short;
     bool is_full = step->set.is_full;
+    if (!is_short && !is_full && code == PAWL_OK) code = check_counters(step, command);
     if (!is_short && !is_full && is_worth_keeping(command, code)) {
         pawl_set_undo(&step->set, &mark);
         struct pawl_error told = command->err;
@@ -174,6 +208,8 @@ enum pawl_verdict pawl_step_run(struct pawl_step *step, struct pawl_command *com
         is_full = step->set.is_full;
     } else if (code != PAWL_OK) {
         pawl_set_undo(&step->set, &mark);
+        if (!is_short && !is_full && code == PAWL_CORRUPT) pawl_own_put_off(step, command);
+        is_full = step->set.is_full;
     }
     if (is_full) code = out_of_memory(step, command);
     if (is_full || is_short) pawl_set_undo(&step->set, &mark);

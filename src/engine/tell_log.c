@@ -67,6 +67,10 @@ void pawl_engine_log_notices(const struct pawl_log *log, const struct pawl_appen
             pawl_log_write(log, PAWL_LOG_WARN, "consumer.dropped", PAWL_TEXT("consumer", notice->text),
                            PAWL_INT("behind", notice->first), PAWL_INT("away_ms", notice->second));
             break;
+        case PAWL_NOTICE_PUT_OFF:
+            pawl_log_write(log, PAWL_LOG_ERROR, "row.put_off", PAWL_INT("key", notice->first),
+                           PAWL_TEXT("reason", notice->text));
+            break;
         case PAWL_NOTICE_RETAINED:
             pawl_log_write(log, PAWL_LOG_INFO, "retention.slice", PAWL_INT("removed", notice->first),
                            PAWL_INT("ended", notice->second));

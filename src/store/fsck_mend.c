@@ -190,6 +190,13 @@ static enum pawl_code mend_one(struct pawl_fsck_pass *f, const struct pawl_fsck_
     case PAWL_MEND_BY_ACKNOWLEDGEMENT:
         return pawl_db_change(f->ask->store->db, PAWL_SQL_ACKNOWLEDGEMENT_PRUNE, acknowledgement, 2,
                               false, err);
+    case PAWL_MEND_BY_WORKFLOW:
+        return pawl_fsck_mend_workflow(f, found->key, head, err);
+    case PAWL_MEND_BY_RECORD:
+        return pawl_fsck_mend_record(f, found->key, head, err);
+    case PAWL_MEND_BY_TAKE_UP:
+        return pawl_db_change(f->ask->store->db, PAWL_SQL_CONTINUATION_TAKE_UP, acknowledgement, 1,
+                              false, err);
     case PAWL_MEND_BY_GATE:
         return mend_gate(f, found, err);
     case PAWL_MEND_BY_QUARANTINE_ROW:
@@ -198,14 +205,14 @@ static enum pawl_code mend_one(struct pawl_fsck_pass *f, const struct pawl_fsck_
     return PAWL_OK;
 }
 
-/* A task is mended as a whole, and what it has several findings of, once. */
-static bool is_first_of_its_task(const struct pawl_fsck_pass *f,
-                                 const struct pawl_fsck_found *found)
+/* A row is mended as a whole, and what it has several findings of, once. */
+static bool is_first_of_its_row(const struct pawl_fsck_pass *f, const struct pawl_fsck_found *found)
 {
-    if (pawl_fsck_checks[found->check].mending != PAWL_MEND_BY_TASK) return true;
-    for (const struct pawl_fsck_found *at = f->first; at != found; at = at->next) {
-        if (pawl_fsck_checks[at->check].mending == PAWL_MEND_BY_TASK && at->key == found->key)
-            return false;
+    enum pawl_fsck_mending mending = pawl_fsck_checks[found->check].mending;
+    bool is_whole = mending == PAWL_MEND_BY_TASK || mending == PAWL_MEND_BY_WORKFLOW ||
+                    mending == PAWL_MEND_BY_RECORD;
+    for (const struct pawl_fsck_found *at = f->first; is_whole && at != found; at = at->next) {
+        if (pawl_fsck_checks[at->check].mending == mending && at->key == found->key) return false;
     }
     return true;
 }
@@ -220,7 +227,7 @@ static enum pawl_code mend_page(struct pawl_fsck_pass *f, struct pawl_error *err
     if (code != PAWL_OK) return code;
     for (const struct pawl_fsck_found *at = f->first; at != NULL && code == PAWL_OK;
          at = at->next) {
-        if (is_first_of_its_task(f, at)) code = mend_one(f, at, &head, err);
+        if (is_first_of_its_row(f, at)) code = mend_one(f, at, &head, err);
     }
     store->is_dirty = true;
     if (code == PAWL_OK) return pawl_store_commit(store, &nothing, &head, err);

@@ -64,6 +64,7 @@
     X(CONTINUATION, "continuation.unreadable", NOTHING,                                            \
       "what it was to go on with is left undone")                                                  \
     X(CONTINUATION_TASK, "continuation.task", NOTHING, "nothing: whoever steps next ends it")      \
+    X(CONTINUATION_PUT_OFF, "continuation.put_off", TAKE_UP, "`pawl fsck --repair` has it tried again")  \
     X(TOMBSTONE, "tombstone", NOTHING, "its id and key stay in use for a while longer: nothing")   \
     X(QUARANTINE, "quarantine", NOTHING, "restore a backup, or add the task anew")                 \
     X(QUARANTINE_OVER, "quarantine.over", QUARANTINE_ROW, "`pawl fsck --repair` takes it out")     \
@@ -73,13 +74,15 @@
     X(WORKFLOW, "workflow.unreadable", NOTHING, RESTORE)                                           \
     X(WORKFLOW_SNAPSHOT, "workflow.snapshot", NOTHING, "restore a backup: it cannot go on")        \
     X(WORKFLOW_PAYLOADS, "workflow.payloads", NOTHING, "restore a backup")                         \
-    X(WORKFLOW_OPEN, "workflow.open", NOTHING, "it may end too early or never: restore a backup")  \
-    X(WORKFLOW_PERMISSIVE, "workflow.permissive", NOTHING, "look how it ends")                     \
-    X(WORKFLOW_SEQ, "workflow.next_seq", NOTHING, "it cannot go on: restore a backup")             \
+    X(WORKFLOW_OPEN, "workflow.open", WORKFLOW, MENDS)                                             \
+    X(WORKFLOW_PERMISSIVE, "workflow.permissive", WORKFLOW, MENDS)                                 \
+    X(WORKFLOW_AHEAD, "workflow.ahead", WORKFLOW, MENDS)                                           \
+    X(WORKFLOW_SEQ, "workflow.next_seq", WORKFLOW, MENDS)                                          \
+    X(WORKFLOW_LAST, "workflow.last", WORKFLOW, MENDS)                                             \
     X(RECORD, "record.unreadable", NOTHING, RESTORE)                                               \
     X(RECORD_TASK, "record.task", NOTHING, GONE_OF_TASK)                                           \
     X(RECORD_STATE, "record.status", NOTHING, "restore a backup, or terminate the workflow")       \
-    X(RECORD_JOIN, "record.join", NOTHING, "it may wait for ever: restore a backup")               \
+    X(RECORD_JOIN, "record.join", RECORD, MENDS)                                                   \
     X(GATE, "gate.held", GATE, MENDS)                                                              \
     X(IMPORT, "import.unreadable", NOTHING,                                                        \
       "no file is known by it: look whether one has been imported twice")
@@ -92,6 +95,9 @@ enum pawl_fsck_mending {
     PAWL_MEND_BY_TELL,
     PAWL_MEND_BY_CONSUMER,
     PAWL_MEND_BY_ACKNOWLEDGEMENT,
+    PAWL_MEND_BY_WORKFLOW,
+    PAWL_MEND_BY_RECORD,
+    PAWL_MEND_BY_TAKE_UP,
     PAWL_MEND_BY_GATE,
     PAWL_MEND_BY_QUARANTINE_ROW
 };
@@ -245,6 +251,11 @@ pawl_on_row pawl_fsck_on_continuation;
 pawl_on_row pawl_fsck_on_definition;
 pawl_on_row pawl_fsck_on_workflow;
 pawl_on_row pawl_fsck_on_record;
+/* What is found of a workflow or a JOIN is looked at again, by the same code, and set right. */
+enum pawl_code pawl_fsck_mend_workflow(struct pawl_fsck_pass *f, int64_t key,
+                                       struct pawl_head *head, struct pawl_error *err);
+enum pawl_code pawl_fsck_mend_record(struct pawl_fsck_pass *f, int64_t key, struct pawl_head *head,
+                                     struct pawl_error *err);
 enum pawl_code pawl_fsck_judge_records(struct pawl_fsck_walk *walk, struct pawl_error *err);
 pawl_on_row pawl_fsck_on_import;
 pawl_on_row pawl_fsck_on_quarantined;

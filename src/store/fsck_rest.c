@@ -107,6 +107,9 @@ enum pawl_code pawl_fsck_on_continuation(void *self, const struct pawl_db_row *r
     if (fault != NULL) {
         (void)pawl_fsck_note(f, PAWL_CHECK_CONTINUATION, rest.key, (struct pawl_str){0},
                              pawl_str_of(fault));
+    } else if (rest.left == PAWL_CONTINUATION_PUT_OFF) {
+        (void)pawl_fsck_note(f, PAWL_CHECK_CONTINUATION_PUT_OFF, rest.key, (struct pawl_str){0},
+                             PAWL_STR("the rest of a decision about a workflow that is damaged"));
     } else if (rest.task != 0 && rest.kind != PAWL_CONTINUE_REMAINS && rest.kind != PAWL_CONTINUE_RUN_REMOVE &&
                pawl_db_is_null(row, PAWL_ROW_CONTINUATION_COLUMNS)) {
         (void)pawl_fsck_note(

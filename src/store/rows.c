@@ -403,6 +403,12 @@ const char *pawl_row_workflow(const struct pawl_db_row *row, struct pawl_arena *
     return reader.fault != NULL ? reader.fault : pawl_workflow_row_fault(out);
 }
 
+/* Below 0 is a fault of the row (pawl_record_row_fault), which fsck can count again. */
+static int32_t next_counter(struct reader *reader, const char *fault)
+{
+    return (int32_t)next_within(reader, -PAWL_COUNT_MAX, PAWL_COUNT_MAX, fault);
+}
+
 const char *pawl_row_record(const struct pawl_db_row *row, struct pawl_arena *arena,
                             struct pawl_record_row *out)
 {
@@ -428,10 +434,10 @@ const char *pawl_row_record(const struct pawl_db_row *row, struct pawl_arena *ar
         next_within(&reader, 0, PAWL_DEFINED_SECONDS_MAX, "callback_after_s is out of range");
     out->worker = next_text(&reader);
     out->domain = next_text(&reader);
-    out->join_pending = next_count(&reader, "join_pending is out of range");
-    out->join_branches = next_count(&reader, "join_branches is out of range");
-    out->join_failed = next_count(&reader, "join_failed is out of range");
-    out->join_cancelled = next_count(&reader, "join_cancelled is out of range");
-    out->join_optional = next_count(&reader, "join_optional is out of range");
+    out->join_pending = next_counter(&reader, "join_pending is out of range");
+    out->join_branches = next_counter(&reader, "join_branches is out of range");
+    out->join_failed = next_counter(&reader, "join_failed is out of range");
+    out->join_cancelled = next_counter(&reader, "join_cancelled is out of range");
+    out->join_optional = next_counter(&reader, "join_optional is out of range");
     return reader.fault != NULL ? reader.fault : pawl_record_row_fault(out);
 }

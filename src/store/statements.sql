@@ -1682,7 +1682,8 @@ LIMIT ?2;
 -- name: FSCK_WORKFLOWS
 -- workflow, by its key; what is counted by the indexes of record. The columns of pawl_row_workflow, then whether its
 -- snapshot is there, its payloads, its records that are not decided, the continuations that it counts (7 = DECISION),
--- its failures that it was let go on from, and its highest seq.
+-- its failures that it was let go on from, its highest seq, the task of that record, and whether the one that it calls
+-- its newest is there.
 SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priority, w.run, w.version, w.created_at_ms,
        w.updated_at_ms, w.finished_at_ms, w.retried_at_ms, w.next_seq, w.open, w.permissive, w.ahead, w.last, w.failed,
        w.payloads, w.correlation_id, w.idempotency_key, w.depth,
@@ -1697,7 +1698,9 @@ SELECT w.key, w.id, w.name, w.definition_version, w.snapshot, w.state, w.priorit
        (SELECT COUNT(*)
         FROM record r
         WHERE r.run = w.run AND r.is_superseded = 0 AND r.status > 3 AND r.status < 8 AND r.is_decided = 1),
-       (SELECT MAX(r.seq) FROM record r WHERE r.run = w.run)
+       (SELECT MAX(r.seq) FROM record r WHERE r.run = w.run),
+       (SELECT r.task FROM record r WHERE r.run = w.run AND r.seq > 0 ORDER BY r.seq DESC LIMIT 1),
+       (SELECT 1 FROM record r WHERE r.task = w.last AND r.run = w.run)
 FROM workflow w
 WHERE w.key > ?1
 ORDER BY w.key
@@ -1736,6 +1739,24 @@ SET version = version + 1, rank = ?2, due_at_ms = ?3, lease_kind = ?4, owner = ?
     log_bytes = ?17, payload_bytes = ?18, checkpoint_bytes = ?19, run_at_ms = ?20,
     lease_place = CASE WHEN state IN (2, 4) THEN lease_place END
 WHERE key = ?1;
+
+-- name: WORKFLOW_MEND
+-- workflow, by its key. What follows from its records.
+UPDATE workflow
+SET version = version + 1, open = ?2, permissive = ?3, ahead = ?4, next_seq = ?5, last = ?6
+WHERE key = ?1;
+
+-- name: WORKFLOW_OPEN_MORE
+-- workflow, by its key. A continuation that it counts was added.
+UPDATE workflow SET open = open + 1 WHERE key = ?1;
+
+-- name: RECORD_MEND
+-- record, by its key. A JOIN's counters.
+UPDATE record SET join_pending = ?2, join_failed = ?3, join_cancelled = ?4, join_optional = ?5 WHERE task = ?1;
+
+-- name: CONTINUATION_TAKE_UP
+-- continuation, by its key. One that was put off is due again.
+UPDATE continuation SET remaining = 0 WHERE key = ?1 AND remaining = -2;
 
 -- name: QUARANTINE_REMOVE
 -- quarantine, by its key. The row can be read again.

@@ -182,7 +182,7 @@ static const char *delays(struct lab *lab, const char *definition, int tries)
     return all.ptr;
 }
 
-TEST_EACH_STORE("W-008 the delay doubles up to its cap")
+TEST_EACH_STORE("case-B25 W-008 the delay doubles up to its cap")
 {
     lab_open(lab);
     CHECK_TEXT(
@@ -192,7 +192,7 @@ TEST_EACH_STORE("W-008 the delay doubles up to its cap")
                5));
 }
 
-TEST_EACH_STORE("W-009 the linear delay grows by its scale")
+TEST_EACH_STORE("case-B25 W-009 the linear delay grows by its scale")
 {
     lab_open(lab);
     CHECK_TEXT("2 4 6",

@@ -331,6 +331,35 @@ static bool run_slice(struct pawl_step *step, struct pawl_command *command, stru
     return false;
 }
 
+/* What cannot be done is not tried again in each step: a timer after a while, a continuation once fsck has mended
+ * what it is about. */
+void pawl_own_put_off(struct pawl_step *step, const struct pawl_command *command)
+{
+    bool is_due = command->kind == PAWL_COMMAND_DUE;
+    if (!is_due && command->kind != PAWL_COMMAND_CONTINUE) return;
+    struct pawl_entry *entry = pawl_set_look(&step->set, is_due ? PAWL_LOOK_TASK : PAWL_LOOK_CONTINUATION,
+                                             command->number, none, 0, 0);
+    struct pawl_notice *notice = pawl_step_take(step, sizeof *notice);
+    if (entry == NULL || !entry->is_loaded || entry->row == NULL || notice == NULL) return;
+    if (is_due) {
+        struct pawl_task_row *task = pawl_set_change(&step->set, entry);
+        task->due_at_ms = step->now_ms + PAWL_UNREADABLE_AGAIN_MS;
+    } else {
+        struct pawl_continuation_row *row = pawl_set_change(&step->set, entry);
+        row->left = PAWL_CONTINUATION_PUT_OFF;
+    }
+    *notice = (struct pawl_notice){
+        PAWL_NOTICE_PUT_OFF,
+        .text = pawl_arena_copy(step->set.arena, pawl_str_of(command->err.text)),
+        .first = command->number};
+    pawl_set_append(&step->set, PAWL_APPEND_NOTICE, notice);
+}
+
+static bool is_of_workflow(enum pawl_continuation_kind kind)
+{
+    return kind >= PAWL_CONTINUE_DECISION && kind != PAWL_CONTINUE_RUN_REMOVE;
+}
+
 enum pawl_code pawl_rule_continue(struct pawl_step *step, struct pawl_command *command)
 {
     struct pawl_entry *entry =
@@ -339,6 +368,11 @@ enum pawl_code pawl_rule_continue(struct pawl_step *step, struct pawl_command *c
     if (entry->row == NULL) return PAWL_OK; /* done by somebody else */
     struct pawl_continuation_row *row = pawl_set_change(&step->set, entry);
     bool is_ended = row->left == PAWL_CONTINUATION_ENDED;
+    if (is_of_workflow(row->kind)) {
+        struct pawl_decision d;
+        enum pawl_code code = pawl_decision_open(step, command, row->task, &d);
+        if (code == PAWL_BUSY || code == PAWL_CORRUPT) return code;
+    }
     command->goes_on = !is_ended && run_slice(step, command, row);
     if (step->set.is_short) return PAWL_BUSY;
     command->done = row->done;

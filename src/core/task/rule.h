@@ -40,6 +40,8 @@ pawl_rule pawl_rule_workflow_start;
 pawl_rule pawl_rule_workflow_operate;
 pawl_rule pawl_rule_due;
 pawl_rule pawl_rule_continue;
+/* After a piece of the engine's own work has ended CORRUPT and is undone: puts it off. */
+void pawl_own_put_off(struct pawl_step *step, const struct pawl_command *command);
 pawl_rule pawl_rule_recover;
 
 /* Keeps the outcome of a command that was refused as LEASE_LOST beside its task. */

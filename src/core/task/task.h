@@ -168,13 +168,15 @@ enum pawl_continuation_kind {
 
 /* A redrive that came to its end in another process than the one that waits for its count: not due any more. */
 #define PAWL_CONTINUATION_ENDED INT64_C(-1)
+/* The rows that it is about are damaged: not due until fsck has mended them. */
+#define PAWL_CONTINUATION_PUT_OFF INT64_C(-2)
 
 struct pawl_continuation_row {
     int64_t key;
     enum pawl_continuation_kind kind;
     int64_t task;   /* key, or 0 */
     int64_t cursor; /* last row key done; ended: when */
-    int64_t left;   /* redrive: how many it may still take; PAWL_CONTINUATION_ENDED */
+    int64_t left;   /* redrive: how many it may still take; PAWL_CONTINUATION_ENDED, _PUT_OFF */
     int64_t done;   /* redrive: how many it took */
     struct pawl_str args; /* redrive: its filter as JSON */
 };

@@ -144,7 +144,7 @@ static bool cancel_open(struct pawl_decision *d)
         struct pawl_record_row *record = pawl_set_change(&d->step->set, entry);
         record->is_decided = true;
         if (record->seq < 0) record->seq = d->workflow->next_seq++;
-        d->workflow->open--;
+        if (d->workflow->open > 0) d->workflow->open--; /* it is over, whatever it had counted */
     }
     return open->is_cut;
 }
@@ -186,7 +186,8 @@ void pawl_workflow_end(struct pawl_decision *d, const struct pawl_workflow_end *
                                   pawl_utf8_cut_bytes(reason, PAWL_ERROR_BYTES_MAX));
     }
     d->todo_count = 0;
-    if (w->open > 0 && cancel_open(d)) go_on_later(d, PAWL_CONTINUE_CANCEL);
+    bool has_open = w->open > 0 || how->state != PAWL_WORKFLOW_COMPLETED;
+    if (has_open && cancel_open(d)) go_on_later(d, PAWL_CONTINUE_CANCEL);
     bool fails = how->runs_failure_workflow && d->definition->failure_workflow.len > 0;
     if (fails) go_on_later(d, PAWL_CONTINUE_FAILURE);
 }

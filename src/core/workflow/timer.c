@@ -4,8 +4,8 @@
  * decided: so no other timer is needed. */
 #include "core/workflow/decision.h"
 
+#include "base/error.h"
 #include "base/str.h"
-#include "core/limits.h"
 
 enum what {
     WHAT_NOTHING,
@@ -150,14 +150,14 @@ enum pawl_code pawl_record_due(struct pawl_step *step, struct pawl_command *comm
     struct pawl_decision d;
     const struct pawl_task_row *task = task_entry->row;
     enum pawl_code code = pawl_decision_open(step, command, task->workflow, &d);
-    if (code == PAWL_CORRUPT || code == PAWL_NOT_FOUND) { /* nobody can tell what is due of it */
-        struct pawl_task_row *held = pawl_set_change(&step->set, task_entry);
-        held->due_at_ms = step->now_ms + PAWL_UNREADABLE_AGAIN_MS;
-        return PAWL_OK;
-    }
+    if (code == PAWL_NOT_FOUND) return PAWL_CORRUPT; /* nobody can tell what is due of it */
     if (code != PAWL_OK) return code;
     struct pawl_entry *entry = pawl_record_find(step, task->key);
-    if (entry == NULL || step->set.is_short) return step->set.is_short ? PAWL_BUSY : PAWL_OK;
+    if (step->set.is_short) return PAWL_BUSY;
+    if (entry == NULL) {
+        return pawl_error_set(&command->err, PAWL_CORRUPT, "task %.*s: its record is missing",
+                              PAWL_STR_ARG(task->id));
+    }
     const struct pawl_record_row *record = entry->row;
     struct timers timers = timers_of(&d, record, task);
     if (step->set.is_short) return PAWL_BUSY;
