@@ -51,7 +51,7 @@ enum pawl_look {
     PAWL_LOOK_SNAPSHOT,      /* number = key         struct pawl_snapshot_row */
     PAWL_LOOK_SNAPSHOT_HASH, /* text = hash          int64_t, the key; loads the snapshot too */
     PAWL_LOOK_RECORDS_TOUCHED, /* number = run       struct pawl_append: int64_t task keys of the records that
-                                this step has made or ended, some twice; known only */
+                                this step has made, ended or opened again, some twice; known only */
     PAWL_LOOK_GATE,          /* number = key         struct pawl_gate_row */
     PAWL_LOOK_GATE_NAME,     /* text = name          int64_t, the key; loads the gate too */
     PAWL_LOOK_TASK_DEFINITION, /* text = name        struct pawl_task_definition, the registered one parsed; known only */

@@ -45,6 +45,15 @@ static void point_answers(struct sent *sent)
     case PAWL_COMMAND_ACKNOWLEDGE:
         command->out.is_first = &sent->is_first;
         break;
+    case PAWL_COMMAND_WORKFLOW_START:
+        command->out.started = &sent->started;
+        break;
+    case PAWL_COMMAND_WORKFLOW_OPERATE:
+        command->out.operated = &sent->operated;
+        break;
+    case PAWL_COMMAND_UPDATE:
+        command->out.updated = &sent->updated;
+        break;
     default:
         break;
     }
@@ -78,7 +87,7 @@ static enum pawl_code prepare(struct sim *sim, struct engine *engine, struct sen
 {
     struct pawl_command *command = &sent->request.command;
     bool is_claim = command->kind == PAWL_COMMAND_CLAIM || command->kind == PAWL_COMMAND_START;
-    if (is_claim) {
+    if (is_claim && call->worker >= 0) {
         tell_worker(sim, command, call->worker);
         call->place = command->ask.claim.about.place;
     }
@@ -289,6 +298,12 @@ static struct pawl_str what_text(struct sim *sim, const struct call *call)
         return sim_text(sim, "%.*s pause %d lease %" PRId64,
                         PAWL_STR_ARG(command->ask.queue_set->name), command->ask.queue_set->pause,
                         command->ask.queue_set->lease_ms);
+    case PAWL_COMMAND_WORKFLOW_START:
+        return command->ask.start->idempotency_key;
+    case PAWL_COMMAND_WORKFLOW_OPERATE:
+        return sim_text(sim, "verb %d", command->ask.operate->verb);
+    case PAWL_COMMAND_UPDATE:
+        return sim_text(sim, "status %d", command->ask.update->status);
     case PAWL_COMMAND_ACKNOWLEDGE:
     case PAWL_COMMAND_ACKNOWLEDGE_THROUGH:
         return sim_text(sim, "%.*s %" PRId64, PAWL_STR_ARG(command->ask.acknowledge.consumer),

@@ -27,6 +27,8 @@ enum statement {
     S_LATES,
     S_VERSION,
     S_TASK,
+    S_WORKFLOWS,
+    S_RECORDS,
     S_COUNT
 };
 
@@ -71,6 +73,12 @@ static const char *const texts[S_COUNT] = {
     [S_VERSION] = "PRAGMA data_version",
     [S_TASK] = ("SELECT state, epoch, (SELECT id FROM worker WHERE key = owner), lease_place FROM "
                 "task WHERE id = ?1"),
+    [S_WORKFLOWS] = "SELECT key, state, run, open, finished_at_ms, id, idempotency_key FROM workflow "
+                    "ORDER BY key",
+    [S_RECORDS] = "SELECT r.task, r.workflow, r.run, r.seq, r.status, r.attempt, r.is_superseded, "
+                  "r.is_decided, t.state, coalesce(t.rank, -1), t.due_at_ms, r.reference, t.id, p.body "
+                  "FROM record r JOIN task t ON t.key = r.task LEFT JOIN payload p ON p.key = r.task * 16 + 1 "
+                  "ORDER BY r.task",
 };
 
 static void fail(const struct looker *looker, const char *what)
@@ -308,6 +316,33 @@ static void read_events(struct looker *looker, struct look *look, int64_t after)
     }
 }
 
+static void read_workflows(struct looker *looker, struct look *look)
+{
+    sqlite3_stmt *row = prepared(looker, S_WORKFLOWS);
+    while (next_row(looker, S_WORKFLOWS)) {
+        struct look_workflow *workflow = ADD(look, workflows, workflow_count);
+        int64_t *const numbers[] = {&workflow->key, &workflow->state, &workflow->run, &workflow->open,
+                                    &workflow->finished_at_ms};
+        enum { NUMBERS = sizeof numbers / sizeof *numbers };
+        for (int i = 0; i < NUMBERS; i++) *numbers[i] = sqlite3_column_int64(row, i);
+        workflow->id = text_at(row, NUMBERS, look->arena);
+        workflow->idempotency_key = text_at(row, NUMBERS + 1, look->arena);
+    }
+    row = prepared(looker, S_RECORDS);
+    while (next_row(looker, S_RECORDS)) {
+        struct look_record *record = ADD(look, records, record_count);
+        int64_t *const numbers[] = {&record->task,          &record->workflow,   &record->run,   &record->seq,
+                                    &record->status,        &record->attempt,    &record->is_superseded,
+                                    &record->is_decided,    &record->state,      &record->rank,
+                                    &record->due_at_ms};
+        enum { NUMBERS = sizeof numbers / sizeof *numbers };
+        for (int i = 0; i < NUMBERS; i++) *numbers[i] = sqlite3_column_int64(row, i);
+        record->reference = text_at(row, NUMBERS, look->arena);
+        record->id = text_at(row, NUMBERS + 1, look->arena);
+        record->result = text_at(row, NUMBERS + 2, look->arena);
+    }
+}
+
 static void read_small(struct looker *looker, struct look *look)
 {
     sqlite3_stmt *row = prepared(looker, S_QUEUES);
@@ -355,6 +390,7 @@ void looker_read(struct looker *looker, struct look *look, int64_t after_positio
     read_beside(looker, look);
     read_events(looker, look, after_position);
     read_small(looker, look);
+    read_workflows(looker, look);
     run(looker, S_COMMIT);
 }
 

@@ -139,6 +139,33 @@ struct look_continuation {
     int64_t cursor;
 };
 
+struct look_workflow {
+    int64_t key;
+    int64_t state;
+    int64_t run;
+    int64_t open;
+    int64_t finished_at_ms;
+    struct pawl_str id;
+    struct pawl_str idempotency_key;
+};
+
+struct look_record { /* with its task */
+    int64_t task;
+    int64_t workflow;
+    int64_t run;
+    int64_t seq;
+    int64_t status;
+    int64_t attempt;
+    int64_t is_superseded;
+    int64_t is_decided;
+    int64_t state;
+    int64_t rank; /* -1 = none */
+    int64_t due_at_ms;
+    struct pawl_str reference;
+    struct pawl_str id;
+    struct pawl_str result;
+};
+
 struct look_consumer {
     int64_t key;
     struct pawl_str name;
@@ -170,6 +197,10 @@ struct look {
     int worker_count;
     struct look_continuation *continuations;
     int continuation_count;
+    struct look_workflow *workflows; /* by key */
+    int workflow_count;
+    struct look_record *records; /* by task */
+    int record_count;
     struct look_consumer *consumers;
     int consumer_count;
     struct look_acknowledgement *acknowledgements;

@@ -1,6 +1,7 @@
 /* Who asks when: workers with their leases, clients that add, operators that meddle; and who hears
  * what. */
 #include "asks.h"
+#include "flow.h"
 #include "net.h"
 #include "work.h"
 
@@ -227,6 +228,10 @@ static bool act_prelude(struct sim *sim, struct engine *engine)
 
 void people_act(struct sim *sim, struct engine *engine)
 {
+    if (sim->flows != NULL) {
+        flow_act(sim, engine);
+        return;
+    }
     int64_t count = happens(sim, 400) ? 1 : roll(sim, 0, sim->swarm.group_max);
     befall_workers(sim);
     if (act_prelude(sim, engine)) return;
@@ -310,6 +315,7 @@ void people_hear_letter(struct sim *sim, const struct letter *letter)
 
 void people_resume_queues(struct sim *sim, struct engine *engine)
 {
+    if (sim->flows != NULL) return;
     for (int64_t i = 0; i < sim->swarm.queues; i++) {
         (void)call_send(sim, engine, ask_resume_queue(sim, i));
     }
@@ -318,6 +324,7 @@ void people_resume_queues(struct sim *sim, struct engine *engine)
 bool people_work(struct sim *sim, struct engine *engine)
 {
     enum { AT_ONCE = 50 };
+    if (sim->flows != NULL) return flow_work(sim, engine);
     net_deliver(sim, engine);
     int had = sim->sent_count + work_speak(sim, engine);
     for (int w = 0; w < sim->swarm.workers; w++) {

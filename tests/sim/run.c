@@ -1,5 +1,6 @@
 /* One run: a seed becomes a swarm of people and faults; moves until the program is over; then the
  * faults stop, everybody behaves, and all that can end has to end. */
+#include "flow.h"
 #include "work.h"
 
 #include "base/error.h"
@@ -175,6 +176,8 @@ static void pick_swarm(struct sim *sim)
         swarm->kill_write += sim->options->kills_more;
     }
     if (sim->options->cuts_power) swarm->power += 60;
+    swarm->plays_workflows = sim->options->seed % 8 == 5;
+    if (swarm->plays_workflows) swarm->weights[ACT_ACKNOWLEDGE] = 0; /* nobody reads events */
 }
 
 /* ---- Time ---------------------------------------------------------------------------------- */
@@ -346,6 +349,7 @@ void sim_run(struct ground *ground, const struct sim_options *options, struct si
     world_open(sim, ground);
     if (sim_holds(sim)) {
         people_open(sim);
+        if (sim->swarm.plays_workflows) sim->flows = flow_open(sim);
         looker_read(&sim->looker, sim->after, 0);
         play(sim);
     }
@@ -354,6 +358,7 @@ void sim_run(struct ground *ground, const struct sim_options *options, struct si
     result->hash = pawl_hasher_end(&sim->hasher);
     result->tasks = sim->model_count;
     result->executions = sim->execution_count;
+    result->workflows = sim->after->workflow_count;
     if (!result->holds) sim_tell(sim, "BROKEN: %s", result->fault);
     world_close(sim);
     for (int i = 0; i < SIM_SENT_MAX; i++) {
@@ -361,6 +366,7 @@ void sim_run(struct ground *ground, const struct sim_options *options, struct si
         pawl_arena_close(sim->sent[i].scratch);
     }
     for (int i = 0; i < SIM_CONSUMERS_MAX; i++) free(sim->consumers[i].is_acknowledged);
+    flow_close(sim->flows);
     free(sim->event_at_ms);
     free(sim->executions);
     free(sim->models);

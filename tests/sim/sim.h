@@ -12,6 +12,7 @@
  *   judge    the oracle: is there a cause for each change, is nothing lost
  *   events   whether each event was allowed; answers: whether each answer is true
  *   rules    what holds of the stored rows at any time
+ *   flow     runs that play workflows: their people, and their oracle
  *   run      the whole: a program with faults, then quiet, then all that can end has ended */
 #ifndef PAWL_TESTS_SIM_SIM_H
 #define PAWL_TESTS_SIM_SIM_H
@@ -149,6 +150,7 @@ struct swarm {
     int net_cut;
     int few_tasks; /* calls go to the same few tasks */
     enum prelude prelude;
+    bool plays_workflows; /* instead of all that people do with single tasks */
 };
 
 /* A call as somebody makes it: it may be sent more than once. Texts live as long as the run. */
@@ -191,6 +193,9 @@ struct sent {
     struct pawl_renewal renewals[SIM_FENCES_MAX];
     int64_t count;
     bool is_first;
+    struct pawl_workflow_started started;
+    struct pawl_workflow_operated operated;
+    struct pawl_updated updated;
     enum verdict verdict;
     enum pawl_code code;
     bool was_answered; /* before the engine died */
@@ -319,6 +324,7 @@ struct plan { /* the fault of one step */
 
 struct sim;
 struct execution; /* work.h */
+struct flows;     /* flow.h */
 
 struct engine {
     struct sim *sim;
@@ -352,6 +358,7 @@ struct sim_result {
     int tasks;
     int executions;
     int looks; /* for a lock */
+    int workflows;
 };
 
 struct sim {
@@ -395,6 +402,7 @@ struct sim {
     struct look *before; /* the move; the same as after if nothing was committed */
     struct look *after;
     struct looker looker;
+    struct flows *flows;  /* owned; NULL in runs that play single tasks */
     struct model *models; /* owned array; a task's place is that of its row */
     int model_count;
     const struct call *unknown[SIM_UNKNOWN_MAX]; /* may have been done, and show later */

@@ -102,7 +102,7 @@ static bool has_key(const struct pawl_rows *rows, int64_t key)
 }
 
 /* What the store has is as of the step's begin, or of its first half: so each is looked at as it is
- * now, and beside it what this step has made or ended. */
+ * now, and beside it what this step has made, ended or opened again. */
 const struct pawl_rows *pawl_records_list(struct pawl_decision *d, enum pawl_records which,
                                           int64_t after)
 {
@@ -437,6 +437,7 @@ void pawl_record_offer(struct pawl_decision *d, struct pawl_entry *entry, int64_
 void pawl_record_reopen(struct pawl_decision *d, const struct pawl_record_row *record,
                         struct pawl_task_row *task)
 {
+    note_touched(d->step, record);
     task->state = states[record->status];
     task->finished_at_ms = 0;
     task->started_at_ms = d->step->now_ms;
