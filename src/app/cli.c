@@ -77,7 +77,7 @@ static enum pawl_code find_consumer_keep(struct pawl_cli *cli, int64_t *keep_ms)
 
 /* ---- A server ------------------------------------------------------------------------------- */
 
-enum pawl_code pawl_cli_refuse_server(struct pawl_cli *cli, const char *what)
+static enum pawl_code refuse_server(struct pawl_cli *cli, const char *what)
 {
     bool is_given = pawl_given(cli, "server");
     return pawl_error_set(&cli->err, PAWL_INVALID, "%s: %s works on a store: name it by --db",
@@ -115,7 +115,7 @@ enum pawl_code pawl_cli_find_server(struct pawl_cli *cli, struct pawl_str *out)
         }
     }
     if ((cli->arguments.command->takes & PAWL_ASKS_SERVER) == 0) {
-        return pawl_cli_refuse_server(cli, command_text(cli));
+        return refuse_server(cli, command_text(cli));
     }
     *out = server;
     return PAWL_OK;
@@ -332,7 +332,7 @@ static int run_command(struct pawl_cli *cli)
         return asks_help ? 0 : pawl_code_exit(PAWL_INVALID);
     }
     if (pawl_given(cli, "server") && (arguments->command->takes & PAWL_ASKS_SERVER) == 0) {
-        return pawl_cli_refuse_server(cli, command_text(cli)) == PAWL_OK ? 0 : pawl_cli_fail(cli);
+        return refuse_server(cli, command_text(cli)) == PAWL_OK ? 0 : pawl_cli_fail(cli);
     }
     enum pawl_code code =
         pawl_output_choose(&cli->out, pawl_given_text(cli, "output"), pawl_given_text(cli, "color"),

@@ -42,9 +42,6 @@ enum pawl_code pawl_cli_open_for(struct pawl_cli *cli, const struct pawl_options
  *   fails  PAWL_INVALID  both are named, or the command works on a store alone */
 enum pawl_code pawl_cli_find_server(struct pawl_cli *cli, struct pawl_str *out) PAWL_MUST_USE;
 
-/* PAWL_INVALID: what was asked for cannot be had from a server. */
-enum pawl_code pawl_cli_refuse_server(struct pawl_cli *cli, const char *what) PAWL_MUST_USE;
-
 /* Prints "pawl: CODE: sentence" of cli->err on standard error and gives the exit status of the
  * code; forgets the error. */
 int pawl_cli_fail(struct pawl_cli *cli);

@@ -422,7 +422,7 @@ const struct pawl_cli_command pawl_cli_commands[] = {
     {"task", "get", pawl_cli_task_get, "ID", 1, 1, PAWL_ASKS_SERVER | PAWL_TAKES_WATCH | PAWL_HEARS_SIGNALS,
      "Show one task, and why it waits", get_options, TIMER_NOTES},
     {"task", "logs", pawl_cli_task_logs, "ID", 1, 1,
-     PAWL_IS_LIST | PAWL_HEARS_SIGNALS | PAWL_FOLLOWS, "Show what a task has logged", logs_options,
+     PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_HEARS_SIGNALS | PAWL_FOLLOWS, "Show what a task has logged", logs_options,
      "While it follows, what comes due is done too, as by `pawl task wait`."},
     {"task", "result", pawl_cli_task_result, "ID", 1, 1, PAWL_ASKS_SERVER, "Print the result of a task",
      result_options,
@@ -561,7 +561,7 @@ const struct pawl_cli_command pawl_cli_commands[] = {
      TIMER_NOTES},
 
     {NULL, "events", pawl_cli_events, "", 0, 0,
-     PAWL_IS_LIST | PAWL_HEARS_SIGNALS | PAWL_FOLLOWS,
+     PAWL_ASKS_SERVER | PAWL_IS_LIST | PAWL_HEARS_SIGNALS | PAWL_FOLLOWS,
      "Read what has happened", events_options,
      "Events come in the order in which they were committed. A consumer is a name with a position "
      "that is kept in the store; it moves by --ack and gets each event at least once. One that "

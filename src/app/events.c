@@ -32,10 +32,10 @@ static enum pawl_code read_page(struct pawl_cli *cli, struct reading *reading,
     int32_t limit = reading->left < PAWL_BATCH_MAX ? (int32_t)reading->left : PAWL_BATCH_MAX;
     pawl_arena_reset(cli->scratch);
     if (reading->consumer.len > 0) {
-        return pawl_consumer_read(cli->pawl, reading->consumer, limit, 0, cli->scratch, page,
+        return cli->calls->consumer_read(cli->asked, reading->consumer, limit, 0, cli->scratch, page,
                                   &cli->err);
     }
-    return pawl_events_read(cli->pawl, reading->position, limit, cli->scratch, page, &cli->err);
+    return cli->calls->events_read(cli->asked, reading->position, limit, cli->scratch, page, &cli->err);
 }
 
 /* Again and again where the store does not answer: what is shown already is not to come twice. */
@@ -43,7 +43,7 @@ static enum pawl_code acknowledge(struct pawl_cli *cli, struct reading *reading,
 {
     for (;;) {
         enum pawl_code code =
-            pawl_consumer_acknowledge_through(cli->pawl, reading->consumer, reading->position, &cli->err);
+            cli->calls->consumer_acknowledge_through(cli->asked, reading->consumer, reading->position, &cli->err);
         if (code == PAWL_OK || !reading->follows) return code;
         if (!pawl_patience_lasts(cli, &reading->patience, code, is_interrupted)) return code;
     }
@@ -90,7 +90,7 @@ static int acknowledge_ids(struct pawl_cli *cli, struct pawl_str consumer,
     for (size_t i = 0; i < count; i++) {
         bool is_first = false;
         enum pawl_code code =
-            pawl_consumer_acknowledge(cli->pawl, consumer, ids[i], &is_first, &cli->err);
+            cli->calls->consumer_acknowledge(cli->asked, consumer, ids[i], &is_first, &cli->err);
         if (code != PAWL_OK) return pawl_cli_fail(cli);
         struct pawl_json_writer w;
         pawl_json_writer_init(&w, cli->scratch);

@@ -266,7 +266,7 @@ static enum pawl_code add_one_by_one(struct run *run)
             struct pawl_task_new task;
             enum pawl_code code = resolve(run, entry->number, 0, entry, &task, &err);
             if (code == PAWL_OK) {
-                code = pawl_task_add(cli->pawl, &task, cli->scratch, &entry->added, &err);
+                code = cli->calls->task_add(cli->asked, &task, cli->scratch, &entry->added, &err);
             }
             if (code == PAWL_OK) cli->continuing = entry->added.continuing || cli->continuing;
             if (code != PAWL_OK && !is_about_content(code)) {
@@ -293,7 +293,7 @@ static enum pawl_code add_batch(struct run *run)
     size_t count = prepare(run, asks);
     if (count > 0) {
         enum pawl_code code =
-            pawl_task_add_batch(cli->pawl, asks, count, cli->scratch, added, &cli->err);
+            cli->calls->task_add_batch(cli->asked, asks, count, cli->scratch, added, &cli->err);
         if (code != PAWL_OK && is_about_content(code)) {
             cli->err = (struct pawl_error){0};
             return add_one_by_one(run);
@@ -373,7 +373,7 @@ int pawl_task_add_lines(struct pawl_cli *cli)
 {
     for (size_t i = 0; i < cli->arguments.given_count; i++) {
         const char *name = cli->arguments.given[i].option->name;
-        static const char *const allowed[] = {"jsonl", "actor", "db", "output", "color"};
+        static const char *const allowed[] = {"jsonl", "actor", "db", "server", "token-file", "output", "color"};
         bool is_allowed = false;
         for (size_t j = 0; j < sizeof allowed / sizeof allowed[0]; j++) {
             if (strcmp(name, allowed[j]) == 0) is_allowed = true;
@@ -386,7 +386,6 @@ int pawl_task_add_lines(struct pawl_cli *cli)
     struct run *run = pawl_arena_take(cli->keep, sizeof *run);
     enum pawl_code code = run == NULL ? pawl_arena_code(cli->keep) : pawl_cli_begin(cli);
     if (run == NULL) (void)pawl_error_set(&cli->err, code, "no memory to begin");
-    if (code == PAWL_OK && cli->client != NULL) code = pawl_cli_refuse_server(cli, "--jsonl");
     if (code != PAWL_OK) return pawl_cli_fail(cli);
     run->cli = cli;
     run->actor = pawl_cli_actor(cli);

@@ -5,7 +5,6 @@
 #include "app/show.h"
 #include "app/watch.h"
 #include "base/arena.h"
-#include "base/array.h"
 #include "base/error.h"
 #include "base/str.h"
 
@@ -32,7 +31,7 @@ static enum pawl_code load_history(struct pawl_cli *cli, struct pawl_str id,
         struct pawl_events page;
         int64_t after = count == 0 ? 0 : all[count - 1].sequence;
         enum pawl_code code =
-            pawl_task_history(cli->pawl, id, after, PAWL_BATCH_MAX, cli->scratch, &page, &cli->err);
+            cli->calls->task_history(cli->asked, id, after, PAWL_BATCH_MAX, cli->scratch, &page, &cli->err);
         if (code != PAWL_OK) return code;
         if (page.count == 0) break;
         all = pawl_arena_resize(cli->scratch, all, count * sizeof *all,
@@ -50,20 +49,14 @@ static enum pawl_code load_history(struct pawl_cli *cli, struct pawl_str id,
 
 static enum pawl_code load(struct pawl_cli *cli, struct pawl_str id, struct details *out)
 {
-    static const char *const of_stores[] = {"history", "checkpoints", "late"};
-    for (size_t i = 0; cli->client != NULL && i < PAWL_COUNT_OF(of_stores); i++) {
-        if (!pawl_given(cli, of_stores[i])) continue;
-        struct pawl_str what = pawl_arena_format(cli->scratch, "--%s", of_stores[i]);
-        return pawl_cli_refuse_server(cli, pawl_str_arg_ptr(what));
-    }
     enum pawl_code code = cli->calls->task_get(cli->asked, id, true, cli->scratch, &out->task, &cli->err);
     if (code == PAWL_OK) code = cli->calls->task_why(cli->asked, id, cli->scratch, &out->why, &cli->err);
     if (code == PAWL_OK && pawl_given(cli, "history")) code = load_history(cli, id, &out->history);
     if (code == PAWL_OK && pawl_given(cli, "checkpoints")) {
-        code = pawl_task_checkpoints(cli->pawl, id, cli->scratch, &out->checkpoints, &cli->err);
+        code = cli->calls->task_checkpoints(cli->asked, id, cli->scratch, &out->checkpoints, &cli->err);
     }
     if (code == PAWL_OK && pawl_given(cli, "late")) {
-        code = pawl_task_late_results(cli->pawl, id, cli->scratch, &out->late, &cli->err);
+        code = cli->calls->task_late_results(cli->asked, id, cli->scratch, &out->late, &cli->err);
     }
     return code;
 }

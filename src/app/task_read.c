@@ -46,7 +46,7 @@ static enum pawl_code show_lines(struct pawl_cli *cli, struct pawl_listing *list
     for (;;) {
         struct pawl_log_lines page;
         pawl_arena_reset(cli->scratch);
-        enum pawl_code code = pawl_task_logs(cli->pawl, pawl_word(cli, 0), *number, PAWL_BATCH_MAX,
+        enum pawl_code code = cli->calls->task_logs(cli->asked, pawl_word(cli, 0), *number, PAWL_BATCH_MAX,
                                              cli->scratch, &page, &cli->err);
         if (code != PAWL_OK || page.count == 0) return code;
         for (size_t i = 0; i < page.count; i++) show_line(cli, listing, &page.lines[i]);

@@ -8,20 +8,29 @@
 struct pawl_client;
 
 /* clang-format off */
-#define PAWL_CALLS(X) \
-    X(task_add)       \
-    X(task_get)       \
-    X(task_why)       \
-    X(task_list)      \
-    X(task_queue)     \
-    X(task_pause)     \
-    X(task_resume)    \
-    X(task_cancel)    \
-    X(task_complete)  \
-    X(task_fail)      \
-    X(task_resolve)   \
-    X(dead_redrive)   \
-    X(queue_list)     \
+#define PAWL_CALLS(X)                 \
+    X(task_add)                       \
+    X(task_get)                       \
+    X(task_why)                       \
+    X(task_list)                      \
+    X(task_queue)                     \
+    X(task_pause)                     \
+    X(task_resume)                    \
+    X(task_cancel)                    \
+    X(task_complete)                  \
+    X(task_fail)                      \
+    X(task_resolve)                   \
+    X(task_history)                   \
+    X(task_logs)                      \
+    X(task_checkpoints)               \
+    X(task_late_results)              \
+    X(events_read)                    \
+    X(consumer_read)                  \
+    X(consumer_acknowledge)           \
+    X(consumer_acknowledge_through)   \
+    X(task_add_batch)                 \
+    X(dead_redrive)                   \
+    X(queue_list)                     \
     X(queue_set)
 /* clang-format on */
 

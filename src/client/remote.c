@@ -83,6 +83,36 @@ static void put_flag(struct pawl_json_writer *w, const char *key, bool flag)
     if (flag) pawl_json_put_member_bool(w, key, true);
 }
 
+/* ---- Rows --------------------------------------------------------------------------------------
+ */
+
+/* Defines NAMEs_of: the members of an answer's array, read one by one. */
+#define ROWS(name, type, key)                                                                     \
+    static enum pawl_code name##s_of(const struct pawl_json *answer, struct pawl_arena *keep,     \
+                                     const type **rows, size_t *count, struct pawl_error *err)    \
+    {                                                                                             \
+        const struct pawl_json *all = pawl_json_member(answer, PAWL_STR(key));                    \
+        if (all == NULL || all->kind != PAWL_JSON_ARRAY) return refuse_answer(key, PAWL_IO, err); \
+        type *into = pawl_arena_take_array(keep, all->child_count, sizeof *into);                 \
+        if (into == NULL) {                                                                       \
+            return pawl_error_set(err, pawl_arena_code(keep), key " takes too much room");        \
+        }                                                                                         \
+        *rows = into;                                                                             \
+        *count = 0;                                                                               \
+        for (const struct pawl_json *at = pawl_json_first(all); at != NULL;                       \
+             at = pawl_json_next(at)) {                                                           \
+            enum pawl_code code = pawl_shown_##name(at, keep, &into[(*count)++], err);            \
+            if (code != PAWL_OK) return code;                                                     \
+        }                                                                                         \
+        return PAWL_OK;                                                                           \
+    }
+ROWS(task, struct pawl_task, "tasks")
+ROWS(queue, struct pawl_queue, "queues")
+ROWS(event, struct pawl_event, "events")
+ROWS(log_line, struct pawl_log_line, "lines")
+ROWS(checkpoint, struct pawl_checkpoint, "checkpoints")
+ROWS(late_result, struct pawl_late_result, "late_results")
+
 /* ---- Looking ------------------------------------------------------------------------------------
  */
 
@@ -143,20 +173,9 @@ static enum pawl_code task_list(struct pawl *pawl, const struct pawl_list *ask,
     enum pawl_code code = pawl_client_ask(client_of(pawl), "GET", list_path(ask, keep),
                                           (struct pawl_str){0}, keep, &answer, err);
     if (code != PAWL_OK) return code;
-    const struct pawl_json *all = pawl_json_member(answer, PAWL_STR("tasks"));
-    if (all == NULL || all->kind != PAWL_JSON_ARRAY) return refuse_answer("tasks", PAWL_IO, err);
-    struct pawl_task *tasks = pawl_arena_take_array(keep, all->child_count, sizeof *tasks);
-    if (tasks == NULL) {
-        return pawl_error_set(err, pawl_arena_code(keep), "a page takes too much room");
-    }
-    size_t count = 0;
-    for (const struct pawl_json *at = pawl_json_first(all); at != NULL; at = pawl_json_next(at)) {
-        code = pawl_shown_task(at, keep, &tasks[count++], err);
-        if (code != PAWL_OK) return code;
-    }
-    *out = (struct pawl_page){.tasks = tasks, .count = count};
+    *out = (struct pawl_page){0};
     read_text(answer, "cursor", keep, &out->cursor);
-    return PAWL_OK;
+    return tasks_of(answer, keep, &out->tasks, &out->count, err);
 }
 
 static enum pawl_code queue_list(struct pawl *pawl, struct pawl_arena *keep,
@@ -165,20 +184,87 @@ static enum pawl_code queue_list(struct pawl *pawl, struct pawl_arena *keep,
     struct pawl_json *answer = NULL;
     enum pawl_code code = pawl_client_ask(client_of(pawl), "GET", PAWL_STR("/v1/queues"),
                                           (struct pawl_str){0}, keep, &answer, err);
-    if (code != PAWL_OK) return code;
-    const struct pawl_json *all = pawl_json_member(answer, PAWL_STR("queues"));
-    if (all == NULL || all->kind != PAWL_JSON_ARRAY) return refuse_answer("queues", PAWL_IO, err);
-    struct pawl_queue *queues = pawl_arena_take_array(keep, all->child_count, sizeof *queues);
-    if (queues == NULL) {
-        return pawl_error_set(err, pawl_arena_code(keep), "the queues take too much room");
-    }
-    size_t count = 0;
-    for (const struct pawl_json *at = pawl_json_first(all); at != NULL; at = pawl_json_next(at)) {
-        code = pawl_shown_queue(at, keep, &queues[count++], err);
-        if (code != PAWL_OK) return code;
-    }
-    *out = (struct pawl_queues){.queues = queues, .count = count};
-    return PAWL_OK;
+    return code == PAWL_OK ? queues_of(answer, keep, &out->queues, &out->count, err) : code;
+}
+
+/* What a task has left, below its path. */
+static enum pawl_code get_part(struct pawl *pawl, struct pawl_str id, struct pawl_str part,
+                               struct pawl_arena *keep, struct pawl_json **answer,
+                               struct pawl_error *err)
+{
+    if (id.len == 0) return pawl_error_set(err, PAWL_NOT_FOUND, "there is no task without an id");
+    struct pawl_str path =
+        pawl_arena_format(keep, "%.*s/%.*s", PAWL_STR_ARG(task_path(keep, id)), PAWL_STR_ARG(part));
+    return pawl_client_ask(client_of(pawl), "GET", path, (struct pawl_str){0}, keep, answer, err);
+}
+
+static struct pawl_str page_of(struct pawl_arena *keep, const char *part, int64_t after,
+                               int32_t limit)
+{
+    return pawl_arena_format(keep, "%s?after=%" PRId64 "&limit=%" PRId32, part, after,
+                             limit == 0 ? 100 : limit);
+}
+
+static enum pawl_code task_history(struct pawl *pawl, struct pawl_str task_id,
+                                   int64_t after_sequence, int32_t limit, struct pawl_arena *keep,
+                                   struct pawl_events *out, struct pawl_error *err)
+{
+    struct pawl_json *answer = NULL;
+    struct pawl_str part = page_of(keep, "events", after_sequence, limit);
+    enum pawl_code code = get_part(pawl, task_id, part, keep, &answer, err);
+    *out = (struct pawl_events){0};
+    return code == PAWL_OK ? events_of(answer, keep, &out->events, &out->count, err) : code;
+}
+
+static enum pawl_code task_logs(struct pawl *pawl, struct pawl_str task_id, int64_t after_number,
+                                int32_t limit, struct pawl_arena *keep, struct pawl_log_lines *out,
+                                struct pawl_error *err)
+{
+    struct pawl_json *answer = NULL;
+    struct pawl_str part = page_of(keep, "logs", after_number, limit);
+    enum pawl_code code = get_part(pawl, task_id, part, keep, &answer, err);
+    return code == PAWL_OK ? log_lines_of(answer, keep, &out->lines, &out->count, err) : code;
+}
+
+static enum pawl_code task_checkpoints(struct pawl *pawl, struct pawl_str task_id,
+                                       struct pawl_arena *keep, struct pawl_checkpoints *out,
+                                       struct pawl_error *err)
+{
+    struct pawl_json *answer = NULL;
+    enum pawl_code code = get_part(pawl, task_id, PAWL_STR("checkpoints"), keep, &answer, err);
+    return code == PAWL_OK ? checkpoints_of(answer, keep, &out->checkpoints, &out->count, err)
+                           : code;
+}
+
+static enum pawl_code task_late_results(struct pawl *pawl, struct pawl_str task_id,
+                                        struct pawl_arena *keep, struct pawl_late_results *out,
+                                        struct pawl_error *err)
+{
+    struct pawl_json *answer = NULL;
+    enum pawl_code code = get_part(pawl, task_id, PAWL_STR("late-results"), keep, &answer, err);
+    return code == PAWL_OK ? late_results_of(answer, keep, &out->results, &out->count, err) : code;
+}
+
+static enum pawl_code read_events(const struct pawl_json *answer, struct pawl_arena *keep,
+                                  struct pawl_events *out, struct pawl_error *err)
+{
+    *out = (struct pawl_events){0};
+    enum pawl_code code = events_of(answer, keep, &out->events, &out->count, err);
+    bool is_read = pawl_json_int64(pawl_json_member(answer, PAWL_STR("position")), &out->position);
+    /* null where nothing is new to a consumer */
+    return code == PAWL_OK && !is_read && out->count > 0 ? refuse_answer("position", PAWL_IO, err)
+                                                         : code;
+}
+
+static enum pawl_code events_read(struct pawl *pawl, int64_t after_position, int32_t limit,
+                                  struct pawl_arena *keep, struct pawl_events *out,
+                                  struct pawl_error *err)
+{
+    struct pawl_json *answer = NULL;
+    enum pawl_code code =
+        pawl_client_ask(client_of(pawl), "GET", page_of(keep, "/v1/events", after_position, limit),
+                        (struct pawl_str){0}, keep, &answer, err);
+    return code == PAWL_OK ? read_events(answer, keep, out, err) : code;
 }
 
 /* ---- Adding -------------------------------------------------------------------------------------
@@ -217,6 +303,15 @@ static void put_task(struct pawl_json_writer *w, const struct pawl_task_new *tas
     pawl_json_end_array(w);
 }
 
+static enum pawl_code read_added(const struct pawl_json *row, struct pawl_arena *keep,
+                                 struct pawl_added *out, struct pawl_error *err)
+{
+    read_text(row, "id", keep, &out->id);
+    out->existed = is_true(row, "existed");
+    out->continuing = is_true(row, "continuing");
+    return out->id.len > 0 ? PAWL_OK : refuse_answer("id", PAWL_UNKNOWN_OUTCOME, err);
+}
+
 static enum pawl_code task_add(struct pawl *pawl, const struct pawl_task_new *ask,
                                struct pawl_arena *keep, struct pawl_added *out,
                                struct pawl_error *err)
@@ -228,14 +323,38 @@ static enum pawl_code task_add(struct pawl *pawl, const struct pawl_task_new *as
     put_task(&w, ask);
     pawl_json_end_object(&w);
     enum pawl_code code = ask_written(pawl, "POST", PAWL_STR("/v1/tasks"), &w, &answer, err);
-    if (code != PAWL_OK) return code;
-    *out = (struct pawl_added){0};
-    if (!pawl_json_text(pawl_json_member(answer, PAWL_STR("id")), keep, &out->id)) {
-        return refuse_answer("id", PAWL_UNKNOWN_OUTCOME, err);
+    return code == PAWL_OK ? read_added(answer, keep, out, err) : code;
+}
+
+static enum pawl_code task_add_batch(struct pawl *pawl, const struct pawl_task_new *asks,
+                                     size_t count, struct pawl_arena *keep, struct pawl_added *out,
+                                     struct pawl_error *err)
+{
+    struct pawl_json_writer w;
+    struct pawl_json *answer = NULL;
+    pawl_json_writer_init(&w, keep);
+    pawl_json_begin_object(&w);
+    pawl_json_put_key(&w, "tasks");
+    pawl_json_begin_array(&w);
+    for (size_t i = 0; i < count; i++) {
+        pawl_json_begin_object(&w);
+        put_task(&w, &asks[i]);
+        pawl_json_end_object(&w);
     }
-    out->existed = is_true(answer, "existed");
-    out->continuing = is_true(answer, "continuing");
-    return PAWL_OK;
+    pawl_json_end_array(&w);
+    pawl_json_end_object(&w);
+    enum pawl_code code = ask_written(pawl, "POST", PAWL_STR("/v1/tasks/batch"), &w, &answer, err);
+    if (code != PAWL_OK) return code;
+    const struct pawl_json *rows = pawl_json_member(answer, PAWL_STR("tasks"));
+    if (rows == NULL || rows->child_count != count) {
+        return refuse_answer("tasks", PAWL_UNKNOWN_OUTCOME, err);
+    }
+    const struct pawl_json *row = pawl_json_first(rows);
+    for (size_t i = 0; i < count && code == PAWL_OK; i++, row = pawl_json_next(row)) {
+        code = read_added(row, keep, &out[i], err);
+        out[i].continuing = is_true(answer, "continuing");
+    }
+    return code;
 }
 
 /* ---- Changes of one task ------------------------------------------------------------------------
@@ -436,6 +555,64 @@ static enum pawl_code queue_set(struct pawl *pawl, const struct pawl_queue_set *
                           PAWL_STR_ARG(pawl_client_escape(changing.room, ask->name)));
     code = ask->name.len == 0 ? pawl_error_set(err, PAWL_INVALID, "a queue has a name")
                               : ask_written(pawl, "PUT", path, &changing.w, &answer, err);
+    pawl_arena_close(changing.room);
+    return code;
+}
+
+/* ---- Consumers ----------------------------------------------------------------------------------
+ */
+
+static struct pawl_str consumer_path(struct pawl_arena *arena, struct pawl_str name,
+                                     const char *word)
+{
+    return pawl_arena_format(arena, "/v1/consumers/%.*s/%s",
+                             PAWL_STR_ARG(pawl_client_escape(arena, name)), word);
+}
+
+static enum pawl_code consumer_read(struct pawl *pawl, struct pawl_str consumer, int32_t limit,
+                                    int64_t wait_ms, struct pawl_arena *keep,
+                                    struct pawl_events *out, struct pawl_error *err)
+{
+    struct pawl_json_writer w;
+    struct pawl_json *answer = NULL;
+    pawl_json_writer_init(&w, keep);
+    pawl_json_begin_object(&w);
+    put_number(&w, "limit", limit, 0);
+    put_number(&w, "wait_ms", wait_ms, 0);
+    pawl_json_end_object(&w);
+    enum pawl_code code =
+        ask_written(pawl, "POST", consumer_path(keep, consumer, "read"), &w, &answer, err);
+    return code == PAWL_OK ? read_events(answer, keep, out, err) : code;
+}
+
+static enum pawl_code consumer_acknowledge(struct pawl *pawl, struct pawl_str consumer,
+                                           struct pawl_str event_id, bool *is_first,
+                                           struct pawl_error *err)
+{
+    struct changing changing;
+    struct pawl_json *answer = NULL;
+    enum pawl_code code = open_change(&changing, err);
+    if (code != PAWL_OK) return code;
+    pawl_json_put_member_text(&changing.w, "event_id", event_id);
+    pawl_json_end_object(&changing.w);
+    code = ask_written(pawl, "POST", consumer_path(changing.room, consumer, "acknowledge"),
+                       &changing.w, &answer, err);
+    *is_first = code == PAWL_OK && is_true(answer, "is_first");
+    pawl_arena_close(changing.room);
+    return code;
+}
+
+static enum pawl_code consumer_acknowledge_through(struct pawl *pawl, struct pawl_str consumer,
+                                                   int64_t position, struct pawl_error *err)
+{
+    struct changing changing;
+    struct pawl_json *answer = NULL;
+    enum pawl_code code = open_change(&changing, err);
+    if (code != PAWL_OK) return code;
+    pawl_json_put_member_int64(&changing.w, "position", position);
+    pawl_json_end_object(&changing.w);
+    code = ask_written(pawl, "POST", consumer_path(changing.room, consumer, "acknowledge"),
+                       &changing.w, &answer, err);
     pawl_arena_close(changing.room);
     return code;
 }

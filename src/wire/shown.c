@@ -134,6 +134,29 @@ static const struct field retry_fields[] = {
     RETRY(max_retries, RETRIES), RETRY(backoff, BACKOFF), RETRY(delay_ms, DELAY), RETRY(delay_ms_max, INT64),
     RETRY(jitter_ms, INT64),
 };
+#define EVENT(member, kind) {#member, KIND_##kind, offsetof(struct pawl_event, member)}
+static const struct field event_fields[] = {
+    EVENT(position, INT64), EVENT(id, TEXT), EVENT(task_id, TEXT), EVENT(queue, TEXT), EVENT(sequence, INT64),
+    EVENT(at_ms, INT64), EVENT(type, TEXT), EVENT(action, TEXT), EVENT(state, STATE), EVENT(epoch, INT64),
+    EVENT(version, INT64), EVENT(progress, DOUBLE), EVENT(retries, INT32), EVENT(next_retry_at_ms, INT64),
+    EVENT(success, BOOL), EVENT(duration_ms, INT64), EVENT(actor, TEXT), EVENT(cause, TEXT), EVENT(detail, TEXT),
+    EVENT(title, TEXT), EVENT(correlation_id, TEXT),
+    {"imported", KIND_BOOL, offsetof(struct pawl_event, is_imported)},
+};
+#define LINE(member, kind) {#member, KIND_##kind, offsetof(struct pawl_log_line, member)}
+static const struct field line_fields[] = {
+    LINE(number, INT64), LINE(at_ms, INT64), LINE(epoch, INT64),
+    {"line", KIND_TEXT, offsetof(struct pawl_log_line, text)},
+};
+#define CHECKPOINT(member, kind) {#member, KIND_##kind, offsetof(struct pawl_checkpoint, member)}
+static const struct field checkpoint_fields[] = {
+    CHECKPOINT(id, TEXT), CHECKPOINT(step, INT32), CHECKPOINT(at_ms, INT64), CHECKPOINT(epoch, INT64),
+    CHECKPOINT(state, RAW),
+};
+#define LATE(member, kind) {#member, KIND_##kind, offsetof(struct pawl_late_result, member)}
+static const struct field late_fields[] = {
+    LATE(at_ms, INT64), LATE(epoch, INT64), LATE(owner, TEXT), LATE(kind, TEXT), LATE(body, TEXT),
+};
 /* clang-format on */
 
 enum pawl_code pawl_shown_task(const struct pawl_json *object, struct pawl_arena *keep,
@@ -156,4 +179,32 @@ enum pawl_code pawl_shown_queue(const struct pawl_json *object, struct pawl_aren
     if (code != PAWL_OK) return code;
     return read_fields(pawl_json_member(object, PAWL_STR("retry")), retry_fields,
                        PAWL_COUNT_OF(retry_fields), keep, &out->retry, err);
+}
+
+enum pawl_code pawl_shown_event(const struct pawl_json *object, struct pawl_arena *keep,
+                                struct pawl_event *out, struct pawl_error *err)
+{
+    *out = (struct pawl_event){0};
+    return read_fields(object, event_fields, PAWL_COUNT_OF(event_fields), keep, out, err);
+}
+
+enum pawl_code pawl_shown_log_line(const struct pawl_json *object, struct pawl_arena *keep,
+                                   struct pawl_log_line *out, struct pawl_error *err)
+{
+    *out = (struct pawl_log_line){0};
+    return read_fields(object, line_fields, PAWL_COUNT_OF(line_fields), keep, out, err);
+}
+
+enum pawl_code pawl_shown_checkpoint(const struct pawl_json *object, struct pawl_arena *keep,
+                                     struct pawl_checkpoint *out, struct pawl_error *err)
+{
+    *out = (struct pawl_checkpoint){0};
+    return read_fields(object, checkpoint_fields, PAWL_COUNT_OF(checkpoint_fields), keep, out, err);
+}
+
+enum pawl_code pawl_shown_late_result(const struct pawl_json *object, struct pawl_arena *keep,
+                                      struct pawl_late_result *out, struct pawl_error *err)
+{
+    *out = (struct pawl_late_result){0};
+    return read_fields(object, late_fields, PAWL_COUNT_OF(late_fields), keep, out, err);
 }

@@ -1,4 +1,4 @@
-/* Reading what show.h writes: a task or a queue as a server tells it. */
+/* Reading what show.h writes: tasks, queues and events as a server tells them. */
 #ifndef PAWL_WIRE_SHOWN_H
 #define PAWL_WIRE_SHOWN_H
 
@@ -13,5 +13,16 @@ enum pawl_code pawl_shown_task(const struct pawl_json *object, struct pawl_arena
                                struct pawl_task *out, struct pawl_error *err) PAWL_MUST_USE;
 enum pawl_code pawl_shown_queue(const struct pawl_json *object, struct pawl_arena *keep,
                                 struct pawl_queue *out, struct pawl_error *err) PAWL_MUST_USE;
+enum pawl_code pawl_shown_event(const struct pawl_json *object, struct pawl_arena *keep,
+                                struct pawl_event *out, struct pawl_error *err) PAWL_MUST_USE;
+/* These three as the routes of a task tell them (docs/http-api.md). */
+enum pawl_code pawl_shown_log_line(const struct pawl_json *object, struct pawl_arena *keep,
+                                   struct pawl_log_line *out, struct pawl_error *err) PAWL_MUST_USE;
+enum pawl_code pawl_shown_checkpoint(const struct pawl_json *object, struct pawl_arena *keep,
+                                     struct pawl_checkpoint *out,
+                                     struct pawl_error *err) PAWL_MUST_USE;
+enum pawl_code pawl_shown_late_result(const struct pawl_json *object, struct pawl_arena *keep,
+                                      struct pawl_late_result *out,
+                                      struct pawl_error *err) PAWL_MUST_USE;
 
 #endif

@@ -77,8 +77,8 @@ run() # ARGUMENT...: runs the program; its input is that of run
 # What a server can be asked; the rest is done to its store, beside it.
 asks_server() # ARGUMENT...
 {
-    case " $* " in *" --db "* | *" --jsonl "* | *" --history "* | *" --checkpoints "* | *" --late "*) return 1 ;; esac
-    [[ "${1:-} ${2:-}" =~ ^(task\ (add|list|get|result|wait|queue|pause|resume|retry|cancel|complete|fail|resolve)|queue\ .*|dead\ .*)$ ]]
+    case " $* " in *" --db "*) return 1 ;; esac
+    [[ "${1:-} ${2:-}" =~ ^(events\ ?.*|task\ (add|list|get|logs|result|wait|queue|pause|resume|retry|cancel|complete|fail|resolve)|queue\ .*|dead\ .*)$ ]]
 }
 
 # Only a store opened by the command itself shows it.

@@ -44,7 +44,7 @@ test_that "a command that works on a store says so, by option and by environment
 store_alone()
 {
     local command
-    for command in 'backup b' fsck gc 'import f' 'restore f' doctor top events 'task logs x' 'worker run -- true' \
+    for command in 'backup b' fsck gc 'import f' 'restore f' doctor top 'task log x y' 'worker run -- true' \
         'token list' version server; do
         # shellcheck disable=SC2086 # words
         PAWL_DB='' run --server "unix:$folder/s" $command
@@ -55,10 +55,6 @@ store_alone()
         PAWL_DB='' PAWL_SERVER=unix:$folder/s run $command
         refuses 2 INVALID "PAWL_SERVER: .pawl ${command%% *}.* works on a store: name it by --db"
     done
-    PAWL_DB='' PAWL_SERVER=unix:$folder/s run task get --history x
-    refuses 2 INVALID 'PAWL_SERVER: --history works on a store'
-    PAWL_DB='' PAWL_SERVER=unix:$folder/s run task add --jsonl
-    refuses 2 INVALID 'PAWL_SERVER: --jsonl works on a store'
     PAWL_DB='' PAWL_SERVER=unix:$folder/s run version
     exits 0
 }

@@ -130,6 +130,53 @@ TEST("every key of a queue that is shown is read back, and none is not the defau
     }
 }
 
+TEST("every key of an event that is shown is read back")
+{
+    struct pawl_arena *arena = NULL;
+    struct pawl_json_writer w;
+    struct pawl_event again;
+    struct pawl_error err = {0};
+    CHECK_OK(pawl_arena_open(&arena, 0), NULL);
+    const struct pawl_event event = {
+        .position = INT64_C(1) << 60,
+        .id = PAWL_STR("i"),
+        .task_id = PAWL_STR("t"),
+        .queue = PAWL_STR("q"),
+        .sequence = 1,
+        .at_ms = 2,
+        .type = PAWL_STR("task_failed"),
+        .action = PAWL_STR("a"),
+        .state = PAWL_TASK_DEAD_LETTER,
+        .epoch = 3,
+        .version = 4,
+        .progress = 5.5,
+        .retries = 6,
+        .next_retry_at_ms = 7,
+        .success = true,
+        .duration_ms = 8,
+        .actor = PAWL_STR("w"),
+        .cause = PAWL_STR("c"),
+        .detail = PAWL_STR("d"),
+        .title = PAWL_STR("n"),
+        .correlation_id = PAWL_STR("o"),
+        .is_imported = true,
+    };
+    pawl_json_writer_init(&w, arena);
+    pawl_json_begin_object(&w);
+    pawl_show_event_json(&w, &event);
+    pawl_json_end_object(&w);
+    struct pawl_str first = pawl_json_writer_done(&w);
+    struct pawl_json *shown = parse(arena, &w);
+    check_all_filled(shown);
+    CHECK_OK(pawl_shown_event(shown, arena, &again, &err), &err);
+    pawl_json_writer_init(&w, arena);
+    pawl_json_begin_object(&w);
+    pawl_show_event_json(&w, &again);
+    pawl_json_end_object(&w);
+    CHECK(pawl_str_equal(first, pawl_json_writer_done(&w)));
+    pawl_arena_close(arena);
+}
+
 TEST("a value that is not as we write it is refused by its key")
 {
     static const char *const bad[][2] = {
